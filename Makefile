@@ -1,0 +1,38 @@
+# Everything a fresh machine needs: python3, pip, make and gcc. Each target makes .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: demo test check bench install clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "quickfit: making $(VENV) and installing pinned versions (a few minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' \
+		2> $(VENV)/pip.log || { cat $(VENV)/pip.log; exit 1; }
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/quickfit demo
+
+check: $(STAMP)
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not tf"
+
+test: check
+	$(BIN)/python -m pytest -q -m tf --durations=10
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/wait_share.py
+	$(BIN)/python benchmarks/demo_gain.py
+
+clean:
+	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

@@ -1,0 +1,137 @@
+"""The `quickfit` command: finds the subcommand, and turns our errors into messages.
+
+Only typer is imported here and in the files of the commands; what a command needs it imports
+when it is called, so that `--help` and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quickfit import __version__
+from quickfit.cli.run import OPTIONS as RUN_OPTIONS
+from quickfit.errors import QuickfitError, UsageError
+
+# Each is a function in a file of its name, in the order in which `--help` lists them.
+COMMANDS = ("run", "report", "explain", "demo")
+
+
+def main() -> None:
+    """Run the command line `sys.argv`; end the process with its exit code."""
+    try:
+        app()(args=arranged(sys.argv[1:]), prog_name="quickfit")
+    except QuickfitError as error:
+        print(f"quickfit: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _end_by_interrupt()
+
+
+def app() -> typer.Typer:
+    """Return the command line with all its commands."""
+    commands = typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        no_args_is_help=True,
+    )
+    commands.callback()(_quickfit)
+    for name in COMMANDS:
+        if importlib.util.find_spec(f"quickfit.cli.{name}") is None:
+            continue  # FIXME
+        module = importlib.import_module(f"quickfit.cli.{name}")
+        commands.command(name)(getattr(module, name))
+    return commands
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it this way
+    if wanted:
+        print(f"quickfit {__version__}")
+        raise typer.Exit
+
+
+def _quickfit(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Say why a Keras/TensorFlow training is slow, stuck or slowing down.
+
+    \b
+        quickfit run train.py --epochs 3     watch a script; its output stays its own
+        quickfit train.py --epochs 3         the same, for short
+        quickfit report                      the report of the newest run again
+        quickfit explain sequential-map      what a cause means and how to remove it
+        quickfit demo                        the whole story on a small case
+
+    The script runs unmodified, with its arguments, stdin, stdout and exit code. Recordings go
+    to .quickfit/runs in the working directory, and nothing is sent anywhere.
+    """
+
+
+def arranged(args: Sequence[str]) -> list[str]:
+    """Return the arguments with everything that belongs to the script kept out of our options.
+
+    Raises:
+        UsageError: the first word is neither a command nor a script.
+    """
+    words = list(args)
+    if not words:
+        return words
+    if words[0] not in COMMANDS and _means_run(words[0]):
+        words.insert(0, "run")
+    if words[0] == "run":
+        own = _own_length(words[1:]) + 1
+        return [*words[:own], "--", *words[own:]] if own < len(words) else words
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise UsageError(_unknown(words[0]))
+    return words
+
+
+def _means_run(word: str) -> bool:
+    if word.startswith("-"):
+        option = "-m" if word.startswith("-m") else word.partition("=")[0]
+        return option in RUN_OPTIONS and option != "--help"
+    return word.endswith(".py") or Path(word).exists()
+
+
+def _own_length(words: list[str]) -> int:
+    """Return how many words of `run` come before the script's own."""
+    position = 0
+    while position < len(words) and words[position].startswith("-") and words[position] != "-":
+        word = words[position]
+        if word.startswith("-m"):
+            return min(position + (2 if word == "-m" else 1), len(words))
+        if word == "--":
+            return len(words)  # arranged already
+        position += 2 if RUN_OPTIONS.get(word) else 1
+    return min(position, len(words))
+
+
+def _unknown(word: str) -> str:
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"Did you mean: quickfit {near[0]}\n" if near else ""
+    return (
+        f"{word}: there is no such command and no such script.\n{hint}"
+        f"Commands: {', '.join(COMMANDS)}.\n"
+        "To watch a script:\n    quickfit run train.py"
+    )
+
+
+def _end_by_interrupt() -> None:
+    import signal
+
+    from quickfit.launch.process import Ending, end_as
+
+    end_as(Ending(None, signal.SIGINT))

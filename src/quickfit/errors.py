@@ -1,0 +1,55 @@
+"""The exceptions quickfit raises, and the exit code each one ends a command with.
+
+    QuickfitError
+    ├── UsageError        2   the command line or a value given to us is wrong
+    ├── RecordingError    3   a recording cannot be read or written
+    ├── FixError          4   a fix cannot be made or applied
+    ├── PipelineError     5   an input pipeline cannot be built or run
+    └── SignalMissing         nobody recorded what was asked for; never reaches a user
+
+Every message says what happened with the value received, where, and what to do.
+The command line prints these without a traceback; any other exception is a bug of
+ours and keeps its traceback.
+"""
+
+
+class QuickfitError(Exception):
+    """Base of everything quickfit raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(QuickfitError):
+    """The command line, or a value given to quickfit, is wrong."""
+
+    exit_code = 2
+
+
+class RecordingError(QuickfitError):
+    """A recording cannot be read or written."""
+
+    exit_code = 3
+
+
+class FixError(QuickfitError):
+    """A fix cannot be made or applied."""
+
+    exit_code = 4
+
+
+class PipelineError(QuickfitError):
+    """An input pipeline cannot be built or run."""
+
+    exit_code = 5
+
+
+class SignalMissing(QuickfitError):  # noqa: N818 - it is an answer ("not checked"), not a failure
+    """A cause asked for a quantity that this recording does not hold.
+
+    Args:
+        needs: what would have to be recorded, in words a user understands.
+    """
+
+    def __init__(self, needs: str) -> None:
+        super().__init__(needs)
+        self.needs = needs

@@ -1,0 +1,41 @@
+"""What a diagnosis is made of: plain frozen records that every report draws from."""
+
+from quickfit.findings._records import (
+    Breakdown,
+    BreakdownPart,
+    Clear,
+    DeviceVerdict,
+    Diagnosis,
+    EarlyVerdict,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    NotChecked,
+    Overhead,
+    RunOutcome,
+    Severity,
+    Symptom,
+)
+
+__all__ = [
+    "Breakdown",
+    "BreakdownPart",
+    "Clear",
+    "DeviceVerdict",
+    "Diagnosis",
+    "EarlyVerdict",
+    "Evidence",
+    "Finding",
+    "Fix",
+    "FixClass",
+    "Gain",
+    "Location",
+    "NotChecked",
+    "Overhead",
+    "RunOutcome",
+    "Severity",
+    "Symptom",
+]

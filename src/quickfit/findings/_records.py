@@ -1,0 +1,222 @@
+"""The frozen records of a diagnosis. They know nothing of files, clocks or output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Symptom(StrEnum):
+    """What the user sees."""
+
+    SLOW = "slow"
+    STUCK = "stuck"
+    SLOWING_DOWN = "slowing-down"
+    SPIKES = "spikes"
+    MEMORY = "memory"
+    WRONG = "wrong"
+
+
+class FixClass(StrEnum):
+    """How far a fix may change what the script computes (design, section 6)."""
+
+    SAME_RESULTS = "same-results"
+    EQUIVALENT = "equivalent"
+    REPAIRS = "repairs"
+    MAY_CHANGE_RESULTS = "may-change-results"
+    SHOW_ONLY = "show-only"
+
+
+class Severity(StrEnum):
+    """How much of the run a finding costs: from 5 %, 10 % and 20 % of its time."""
+
+    MENTION = "mention"
+    REPORT = "report"
+    SEVERE = "severe"
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in the user's source, and the text of that line as it was when it ran."""
+
+    file: str
+    line: int
+    text: str = ""
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One measured fact.
+
+    Args:
+        what: the quantity in plain words, such as "step time spent waiting for input".
+        value: the number, in the unit given.
+        unit: one of `s`, `bytes`, `share`, `factor`, `count`, `per_s`.
+        detail: how it was measured or what it compares with; may be empty.
+        where: the place it was measured at, if it has one.
+    """
+
+    what: str
+    value: float
+    unit: str
+    detail: str = ""
+    where: Location | None = None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much faster the run would be: a range, and why we believe it."""
+
+    low: float
+    likely: float
+    high: float
+    basis: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """The change that removes a cause.
+
+    Args:
+        title: one line, imperative.
+        kind: how far it may change results.
+        before: the user's line or lines, when the code was recognised; else empty.
+        after: what they become; else empty.
+        example: a general example from the cause's page, shown when the code was not recognised.
+        note: what to know before making the change; may be empty.
+    """
+
+    title: str
+    kind: FixClass
+    before: str = ""
+    after: str = ""
+    example: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause found in one run.
+
+    `cost_share` is the share of the run's training time this cause costs now; it ranks
+    findings, decides their severity and keeps two findings from claiming the same seconds.
+    `claims` names the parts of the breakdown those seconds are taken from.
+    """
+
+    summary: str
+    where: Location | None
+    evidence: tuple[Evidence, ...]
+    gain: Gain
+    cost_share: float
+    claims: tuple[str, ...] = ()
+    cause: str = ""
+    title: str = ""
+    symptom: Symptom = Symptom.SLOW
+    severity: Severity = Severity.REPORT
+    fix: Fix | None = None
+    not_found: tuple[str, ...] = ()
+    after_first: Gain | None = None
+
+
+@dataclass(frozen=True)
+class Clear:
+    """A cause that was looked for, with what it needs, and is not there."""
+
+    cause: str
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A cause that could not be looked for, and what was missing."""
+
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceVerdict:
+    """Which accelerators the machine has, which TensorFlow sees, and what follows.
+
+    `status` is one of `ok`, `cpu-only` (no accelerator in the machine), `unused`
+    (the machine has one and TensorFlow does not use it) and `unknown`.
+    """
+
+    status: str
+    summary: str
+    machine: tuple[str, ...] = ()
+    tensorflow: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class BreakdownPart:
+    """One part of the training time: its name, seconds per step and share of the time."""
+
+    name: str
+    label: str
+    step_s: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Where the time of the observed training steps went."""
+
+    steps: int
+    step_s: float
+    step_spread_s: float
+    warmup_steps: int
+    parts: tuple[BreakdownPart, ...]
+    time_to_first_step_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What quickfit itself cost, measured while it watched."""
+
+    step_cpu_s: float | None
+    threads_core_share: float | None
+    probes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class EarlyVerdict:
+    """What was said early in the run, and whether it held."""
+
+    headline: str
+    at_step: int
+    held: bool
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How the script ended: `finished`, `running`, `exit N`, `signal NAME`, `unknown`."""
+
+    text: str
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything a report needs; the same for terminal, JSON and every later format.
+
+    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps`.
+    """
+
+    run: str
+    script: str
+    verdict: str
+    headline: str
+    device: DeviceVerdict
+    breakdown: Breakdown | None
+    findings: tuple[Finding, ...]
+    clear: tuple[Clear, ...]
+    not_checked: tuple[NotChecked, ...]
+    overhead: Overhead
+    outcome: RunOutcome
+    advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    early: EarlyVerdict | None = None

@@ -1,0 +1,136 @@
+"""The early verdict: said once, while the script runs, as soon as the evidence is enough."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quickfit.errors import QuickfitError
+from quickfit.launch.place import Place
+from quickfit.launch.status import say
+from quickfit.recording.schema import PROCESS_SUFFIX
+
+if TYPE_CHECKING:
+    from quickfit.findings import Diagnosis
+
+# Fewer steps, or a shorter time, and autotune and cold caches still decide what is seen.
+MIN_STEPS = 20
+MIN_SPAN_S = 10.0
+# How often the files are looked at, and how often at most a diagnosis is tried.
+POLL_S = 1.0
+RETRY_S = 10.0
+# A diagnosis that took 0.1 s is not tried again for 10 s: 1 % of one core.
+BACK_OFF = 100.0
+_SPAN = (
+    "SELECT sum(n), min(first), max(last) FROM ("
+    " SELECT count(*) AS n, min(begin_s) AS first, max(end_s) AS last FROM steps"
+    " UNION ALL SELECT sum(steps), min(begin_s), max(end_s) FROM step_blocks)"
+)
+
+
+class Progress(NamedTuple):
+    """How many steps are in a recording, and the time from the first to the last."""
+
+    steps: int
+    span_s: float
+
+
+def progress(file: Path) -> Progress:
+    """Return how far the process that writes `file` has come; nothing yet is zero."""
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)) as db:
+            steps, first, last = db.execute(_SPAN).fetchone()
+    except sqlite3.Error:
+        return Progress(0, 0.0)
+    if not steps or first is None or last is None:
+        return Progress(0, 0.0)
+    return Progress(int(steps), float(last) - float(first))
+
+
+class Follower:
+    """Looks at a growing recording now and then, and says what it shows, once.
+
+    Args:
+        place: the run.
+        pid: the script's process.
+        diagnose: reads a recording; by default quickfit's own.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        pid: int,
+        *,
+        diagnose: Callable[[Path], Diagnosis] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._place = place
+        self._file = place.working / f"{pid}{PROCESS_SUFFIX}"
+        self._diagnose = diagnose or _diagnose
+        self._clock = clock
+        self._next_s = clock() + POLL_S
+        self._seen: tuple[Any, ...] = ()  # sizes and times of the files
+        self.is_done = False
+
+    def poll(self) -> None:
+        """Say the early verdict if it is due and can be given."""
+        now = self._clock()
+        if self.is_done or now < self._next_s:
+            return
+        self._next_s = now + POLL_S
+        seen = self._stamp()
+        if seen != self._seen:
+            self._seen = seen
+            self._look()
+
+    def _stamp(self) -> tuple[Any, ...]:
+        stamps: list[int] = []
+        for file in (str(self._file), f"{self._file}-wal"):
+            try:
+                facts = os.stat(file)
+            except OSError:
+                continue
+            stamps += [facts.st_size, facts.st_mtime_ns]
+        return tuple(stamps)
+
+    def _look(self) -> None:
+        seen = progress(self._file)
+        if seen.steps < MIN_STEPS or seen.span_s < MIN_SPAN_S:
+            return
+        begin = self._clock()
+        try:
+            self._conclude(self._diagnose(self._place.working), seen.steps)
+        except QuickfitError:
+            pass  # the final report says it, if it still holds then
+        except Exception as error:  # noqa: BLE001 - anything: the user's run comes first
+            self.is_done = True
+            say(f"no early verdict ({type(error).__name__}: {error})", mid_run=True)
+        end = self._clock()
+        self._next_s = end + max(RETRY_S, BACK_OFF * (end - begin))
+
+    def _conclude(self, diagnosis: Diagnosis, step: int) -> None:
+        steps = diagnosis.breakdown.steps if diagnosis.breakdown else 0
+        if diagnosis.verdict not in ("findings", "compute-bound") or steps < MIN_STEPS:
+            return
+        self.is_done = True
+        early = {
+            "headline": diagnosis.headline,
+            "verdict": diagnosis.verdict,
+            "causes": [finding.cause for finding in diagnosis.findings],
+            "at_step": step,
+        }
+        self._place.note(early=early)
+        headline = " ".join(diagnosis.headline.split())
+        say(f"early verdict (step {step}): {headline} — final report at the end", mid_run=True)
+
+
+def _diagnose(folder: Path) -> Diagnosis:
+    from quickfit.diagnosis import diagnose
+
+    return diagnose(folder)

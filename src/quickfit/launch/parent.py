@@ -1,0 +1,170 @@
+"""The parent: starts the script, follows its recording, reports, ends as the script ended.
+
+It stays small and imports no TensorFlow: it must be able to answer when the script cannot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from quickfit.launch import verdict
+from quickfit.launch.child import ROLE_VARIABLE, RUN_VARIABLE, STOP_VARIABLE
+from quickfit.launch.descendants import Leftovers, adopt_orphans, descendants
+from quickfit.launch.follow import Follower
+from quickfit.launch.interpreter import dropped_flags
+from quickfit.launch.place import Place, prepare
+from quickfit.launch.process import Ending, ScriptProcess, end_as
+from quickfit.launch.reactions import Forwarder, InterruptAnswer
+from quickfit.launch.signals import SignalWatch
+from quickfit.launch.status import say
+from quickfit.launch.target import Target
+
+INJECT = Path(__file__).with_name("inject")
+# The end of the script wakes us at once; this is for the early verdict and other deadlines.
+_TICK_S = 0.25
+# A second Ctrl-C in a hurry does not cost the report; a later one means it.
+_PATIENCE_WITH_REPORT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What is left of a run that was watched.
+
+    Args:
+        folder: its recording.
+        exit_code: the script's, or None if a signal ended it.
+        signal: the number of that signal, or None.
+        is_reported: the report was printed already, because a Ctrl-C was not answered.
+    """
+
+    folder: Path
+    exit_code: int | None
+    signal: int | None
+    is_reported: bool = False
+
+
+def run(
+    target: Target,
+    *,
+    output: Path | None = None,
+    stop: dict[str, float] | None = None,
+    early: bool = True,
+) -> NoReturn:
+    """Run a script under observation, print the report, end as the script ended.
+
+    Args:
+        target: what to run.
+        output: the folder of the recording; by default a new one in `.quickfit/runs`.
+        stop: `{"steps": n}` and `{"seconds": s}` end the script early at a step boundary.
+        early: say the early verdict while it runs.
+
+    Raises:
+        UsageError: the target cannot be run, or the folder cannot be used.
+    """
+    patience = _Patience()
+    seen = observe(target, output=output, stop=stop, early=early)
+    ending = Ending(seen.exit_code, seen.signal)
+    try:
+        patience.begin()
+        if seen.is_reported:
+            say(f"the script {ending}; its report: quickfit report {_short(seen.folder)}")
+        else:
+            verdict.print_report(seen.folder)
+    except KeyboardInterrupt:
+        say(f"report interrupted; to see it: quickfit report {_short(seen.folder)}", mid_run=True)
+    end_as(ending)
+
+
+def observe(
+    target: Target,
+    *,
+    output: Path | None = None,
+    stop: dict[str, float] | None = None,
+    early: bool = True,
+) -> Observation:
+    """Do all that `run` does, but print no final report and return how the script ended.
+
+    Call it from the main thread; processes that are no children of the script are spared.
+    """
+    target.check()
+    place = prepare(target, output)
+    if flags := dropped_flags():
+        say(f"runs the script without {' '.join(flags)}, which would keep quickfit out of it")
+    adopt_orphans()
+    spared = {process.pid for process in descendants()}
+    with SignalWatch() as signals:
+        say(f"watching {target.name}, recording in {place.shown}")
+        env = environment(place.working, stop)
+        script = ScriptProcess(target.command(), env, signals.mask_before)
+        place.note(pid=script.pid)
+        answer = InterruptAnswer(place)
+        follower = Follower(place, script.pid) if early else None
+        ending = _wait(script, signals, answer, follower)
+        place.note_end(ending)
+        Leftovers(signals, script.poll, spared).end()
+        place.settle()
+    return Observation(place.folder, ending.exit_code, ending.signal, answer.is_given)
+
+
+def _wait(
+    script: ScriptProcess,
+    signals: SignalWatch,
+    answer: InterruptAnswer,
+    follower: Follower | None,
+) -> Ending:
+    forwarder = Forwarder(script)
+    while (ending := script.poll()) is None:
+        arrival = signals.wait(_TICK_S)
+        if arrival is not None:
+            forwarder.take(arrival)
+            answer.take(arrival)
+        forwarder.poll()
+        answer.poll()
+        if follower is not None:
+            follower.poll()
+    return ending
+
+
+def environment(folder: Path, stop: dict[str, float] | None) -> dict[str, str]:
+    """Return the environment that carries the probes into the script and what it starts."""
+    env = dict(os.environ)
+    before = [
+        entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry != str(INJECT)
+    ]
+    # An empty entry means the working directory: never add one, never lose one.
+    kept = before if before != [""] else []
+    env["PYTHONPATH"] = os.pathsep.join([str(INJECT), *kept])
+    env[RUN_VARIABLE] = str(folder)
+    env[ROLE_VARIABLE] = "main"
+    env.pop(STOP_VARIABLE, None)
+    if stop:
+        env[STOP_VARIABLE] = json.dumps(stop)
+    return env
+
+
+class _Patience:
+    """Lets no Ctrl-C interrupt the report in its first seconds."""
+
+    def __init__(self) -> None:
+        self._begin_s: float | None = None
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._on_interrupt)
+
+    def begin(self) -> None:
+        self._begin_s = time.monotonic()
+
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
+        begin_s = self._begin_s
+        if begin_s is None or time.monotonic() - begin_s > _PATIENCE_WITH_REPORT_S:
+            raise KeyboardInterrupt
+
+
+def _short(folder: Path) -> str:
+    return Place(folder, folder, {}).shown

@@ -1,0 +1,109 @@
+"""The script's process as the parent handles it: started, reaped, and ended like."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Collection
+from typing import NamedTuple, NoReturn
+
+from quickfit.launch.descendants import prctl
+
+_PR_SET_DUMPABLE = 4
+
+
+class Ending(NamedTuple):
+    """How a process ended: by an exit code, or by a signal."""
+
+    exit_code: int | None
+    signal: int | None = None
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"was ended by {signal_name(self.signal)}"
+        return f"ended with exit code {self.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """Return `SIGTERM` for 15; a real-time signal keeps its number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class ScriptProcess:
+    """A started script, in our process group and session, with our stdin, stdout and stderr.
+
+    Args:
+        command: the command line.
+        env: its environment.
+        mask: the signals it starts out blocking: those that we did.
+    """
+
+    def __init__(self, command: list[str], env: dict[str, str], mask: Collection[int]) -> None:
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._ending: Ending | None = None
+        if hasattr(os, "posix_spawn"):
+            # Unlike Popen it passes on inherited files and takes a signal mask. Python ignores
+            # these two signals for itself.
+            own = (signal.SIGPIPE, signal.SIGXFSZ)
+            self.pid = os.posix_spawn(command[0], command, env, setsigmask=mask, setsigdef=own)
+        else:
+            self._popen = subprocess.Popen(command, env=env)
+            self.pid = self._popen.pid
+
+    def poll(self) -> Ending | None:
+        """Return how the script ended, or None; reap orphans that became our children."""
+        if self._popen is not None:
+            code = self._popen.poll()
+            return None if code is None else Ending(code)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return self._ending
+            if pid == 0:
+                return self._ending
+            if pid == self.pid:
+                self._ending = _ending_of(status)
+
+    def send(self, number: int) -> None:
+        """Send a signal to the script, unless it has ended."""
+        if self._popen is not None:
+            self._popen.send_signal(number)
+        elif self._ending is None:  # until we reap it, its id cannot be another process's
+            os.kill(self.pid, number)
+
+
+def _ending_of(status: int) -> Ending:
+    code = os.waitstatus_to_exitcode(status)
+    return Ending(code) if code >= 0 else Ending(None, -code)
+
+
+def end_as(ending: Ending) -> NoReturn:
+    """End this process the way the script ended."""
+    if ending.signal is not None:
+        _end_by(ending.signal)
+    sys.exit(ending.exit_code if ending.exit_code is not None else 1)
+
+
+def _dump_no_core() -> None:
+    """The script's core dump is the one worth having; ours would replace it."""
+    import resource  # not on Windows, where no signal ends a process
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    prctl(_PR_SET_DUMPABLE, 0)  # where cores are piped to a program, the limit is not asked
+
+
+def _end_by(number: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _dump_no_core()
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)  # the default of this signal is not to end a process

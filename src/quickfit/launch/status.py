@@ -1,0 +1,49 @@
+"""The lines quickfit itself writes while a script runs: whole, prefixed, on stderr.
+
+The script owns stdout and shares stderr with us. Each line is one `write`, so that it never
+lands in the middle of a line of the script's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+STDERR = 2
+PREFIX = "quickfit: "
+# A reader that stopped reading must not keep us from ending as the script ended.
+_FULL_PIPE_S = 5.0
+
+
+def say(text: str, *, mid_run: bool = False) -> None:
+    """Write every line of `text` to stderr as a line of quickfit's.
+
+    Args:
+        text: what to say; characters that could control a terminal are replaced.
+        mid_run: the script may have left the cursor inside a line (a progress bar, the `^C`
+            of the terminal): on a terminal, start a new one.
+    """
+    lines = [PREFIX + _printable(line) + "\n" for line in text.splitlines()]
+    if mid_run and lines and os.isatty(STDERR):
+        lines[0] = "\n" + lines[0]
+    for line in lines:
+        write(line)
+
+
+def write(text: str) -> None:
+    """Write all of `text` to stderr; a closed stderr is nobody's problem."""
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    rest = text.encode(encoding, "backslashreplace")
+    while rest:
+        try:
+            rest = rest[os.write(STDERR, rest) :]
+        except BlockingIOError:  # the script made the shared stderr non-blocking
+            if not select.select([], [STDERR], [], _FULL_PIPE_S)[1]:
+                return
+        except OSError:
+            return
+
+
+def _printable(line: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)

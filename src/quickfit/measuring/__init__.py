@@ -1,0 +1,1 @@
+"""Two things measured in turn, so that a busy machine is unfair to neither."""

@@ -1,0 +1,137 @@
+"""Lets two running programs work in turn, and reads from their marks how fast each one was.
+
+A machine's load changes from second to second. Two programs that are measured one after the
+other meet different machines; two that take turns every second meet the same one. A program
+is stopped and continued as a process group, so that its threads and children pause with it.
+
+A program leaves one `Mark` per step. Only steps that begin and end inside one of its own
+blocks count, and the first moments of a block do not: caches are cold then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+# Caches and clock speed have settled after this long.
+SETTLE_S = 0.1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The end of one step: monotonic time, and CPU time of the process so far."""
+
+    at_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Block:
+    """A time span in which only the program `who` (its place in the list) was running."""
+
+    who: int
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast one program ran in its blocks: steps counted, and wall and CPU time of one."""
+
+    steps: int
+    step_s: float
+    step_cpu_s: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two programs side by side; `ratios` is one speed-up per round of blocks."""
+
+    first: Pace
+    second: Pace
+    ratios: tuple[float, ...]
+
+    @property
+    def speed_up(self) -> float:
+        """How many times faster the second program is than the first."""
+        return self.first.step_s / self.second.step_s
+
+    @property
+    def spread(self) -> float:
+        """The median distance of the rounds from their median, in units of speed-up."""
+        if not self.ratios:
+            return 0.0
+        middle = statistics.median(self.ratios)
+        return statistics.median(abs(ratio - middle) for ratio in self.ratios)
+
+
+def pause(group: int) -> None:
+    """Stop all processes of a process group."""
+    os.killpg(group, signal.SIGSTOP)
+
+
+def resume(group: int) -> None:
+    """Let the processes of a stopped process group go on."""
+    os.killpg(group, signal.SIGCONT)
+
+
+def take_turns(
+    groups: Sequence[int],
+    *,
+    rounds: int,
+    block_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Block]:
+    """Let stopped process groups run in turn, one at any time, and leave all stopped.
+
+    Every second round goes backwards (A B, B A, …), so that a steady drift of the machine
+    favours nobody.
+    """
+    blocks = []
+    for number in range(rounds):
+        order = range(len(groups)) if number % 2 == 0 else reversed(range(len(groups)))
+        for who in order:
+            begin_s = clock()
+            resume(groups[who])
+            try:
+                sleep(block_s)
+            finally:
+                pause(groups[who])
+            blocks.append(Block(who, begin_s, clock()))
+    return blocks
+
+
+def compare(blocks: Sequence[Block], marks: tuple[Sequence[Mark], Sequence[Mark]]) -> Comparison:
+    """Return how the two programs that left these marks did in their own blocks."""
+    spans = [[_span(block, marks[who]) for block in blocks if block.who == who] for who in (0, 1)]
+    ratios = [
+        first.step_s / second.step_s
+        for first, second in zip(*spans, strict=True)
+        if first.steps and second.steps
+    ]
+    return Comparison(_together(spans[0]), _together(spans[1]), tuple(ratios))
+
+
+def _span(block: Block, marks: Iterable[Mark]) -> Pace:
+    """Return the pace between the first and the last mark of a block."""
+    inside = [m for m in marks if block.begin_s + SETTLE_S <= m.at_s <= block.end_s]
+    steps = len(inside) - 1
+    if steps < 1:
+        return Pace(0, 0.0, 0.0)
+    first, last = inside[0], inside[-1]
+    return Pace(steps, (last.at_s - first.at_s) / steps, (last.cpu_s - first.cpu_s) / steps)
+
+
+def _together(paces: Sequence[Pace]) -> Pace:
+    """Return the mean pace; `steps` is 0 where no block held two marks."""
+    steps = sum(pace.steps for pace in paces)
+    if steps == 0:
+        return Pace(0, 0.0, 0.0)
+    wall_s = sum(pace.steps * pace.step_s for pace in paces)
+    cpu_s = sum(pace.steps * pace.step_cpu_s for pace in paces)
+    return Pace(steps, wall_s / steps, cpu_s / steps)

@@ -1,0 +1,41 @@
+"""Keeps a failing probe away from the script: its first failure turns it off.
+
+Also measures what each guarded call costs, on the thread that pays for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from quickfit.probes._probe import Probe
+
+
+def guarded(probe: Probe, observe: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `observe` so that its first failure turns the probe off; its result is dropped."""
+
+    @functools.wraps(observe)
+    def call(*args: Any) -> None:  # whatever the hooked code passes
+        if probe.is_off:
+            return
+        began = time.thread_time()
+        try:
+            observe(*args)
+        except Exception as error:  # anything: the user's training comes first
+            fail(probe, error)
+        probe.calls += 1
+        probe.cpu_s += time.thread_time() - began
+
+    return call
+
+
+def fail(probe: Probe, error: BaseException) -> None:
+    """Turn a probe off because of an error of ours, and keep what it was."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        place = f" ({trace.tb_frame.f_code.co_name}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    probe.turn_off("failed", f"{type(error).__name__}: {error}{place}"[:300])

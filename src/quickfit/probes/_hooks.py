@@ -1,0 +1,61 @@
+"""Ways to notice that library code runs, without leaving a frame in a traceback.
+
+A plain wrapper around `fit` or a generator would show up as a quickfit line in the traceback
+of every error the user's own code raises below it. None of these does:
+
+- `notice_calls` sees a method being looked up on an object, just before it is called;
+- `timed_iterator` stamps the time before and after each item with C-level iterators;
+- `wrap_quick` is for functions that return at once and in which no user code runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+class _NoticedMethod:
+    """A method that tells `notice` about an object each time it is looked up on one."""
+
+    def __init__(self, method: Any, notice: Callable[[Any], None]) -> None:
+        self.method = method
+        self.notice = notice
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self.method.__get__(None, owner)
+        self.notice(instance)
+        return self.method.__get__(instance, owner)
+
+
+def notice_calls(owner: type, name: str, notice: Callable[[Any], None]) -> None:
+    """Call `notice(obj)` whenever `obj.name` is looked up, which is just before it is called."""
+    method = owner.__dict__[name]
+    if not isinstance(method, _NoticedMethod):
+        setattr(owner, name, _NoticedMethod(method, notice))
+
+
+def wrap_quick(owner: Any, name: str, after: Callable[..., None]) -> None:
+    """Call `after(result, *args)` when the function `owner.name` returns."""
+    function = getattr(owner, name)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        after(result, *args)
+        return result
+
+    setattr(owner, name, call)
+
+
+def timed_iterator(
+    items: Iterable[Any], begin: Callable[[], object], end: Callable[[], object]
+) -> Iterator[Any]:
+    """Iterate `items`, calling `begin` before and `end` after each one is made.
+
+    `zip` asks its three iterators in turn from C, so an error in `items` travels through no
+    Python frame of ours. `begin` and `end` must not return None.
+    """
+    return map(operator.itemgetter(1), zip(iter(begin, None), items, iter(end, None)))

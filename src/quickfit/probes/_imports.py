@@ -1,0 +1,66 @@
+"""Runs a patch right after a library module was imported, whoever imports it and when.
+
+Costs nothing before TensorFlow is imported, and never imports anything itself.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+Patch = Callable[[ModuleType], None]
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """A `sys.meta_path` finder that finds nothing itself; it only adds patches to what is found."""
+
+    def __init__(self, patches: dict[str, list[Patch]]) -> None:
+        self.patches = patches
+
+    def install(self) -> None:
+        """Come first in line; patch at once what is already imported."""
+        for name, patches in self.patches.items():
+            if name in sys.modules:
+                for patch in patches:
+                    patch(sys.modules[name])
+        sys.meta_path.insert(0, self)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Let the other finders answer; wrap the loader of a module we have a patch for."""
+        patches = self.patches.get(name)
+        if patches is None:
+            return None
+        spec = self._ask_others(name, path, target)
+        loader: Any = spec.loader if spec is not None else None
+        if loader is not None and hasattr(loader, "exec_module"):
+            _patch_after_exec(loader, patches)
+        return spec
+
+    def _ask_others(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+
+def _patch_after_exec(loader: Any, patches: list[Patch]) -> None:
+    original = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        original(module)
+        for patch in patches:
+            patch(module)
+
+    loader.exec_module = exec_module

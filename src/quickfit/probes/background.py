@@ -1,0 +1,110 @@
+"""The one background thread: samples stacks, reads counters, writes what was collected.
+
+It is started with `_thread`, so that a script which lists or counts its threads sees its own.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from quickfit.probes import callbacks, devices, machine, overhead, py_input, tf_data
+from quickfit.probes._guard import fail
+from quickfit.probes._state import State, now
+from quickfit.probes.stacks import StackSampler
+
+# Twenty stacks a second name a line that takes a tenth of the time within a minute.
+SAMPLE_EVERY_S = 0.05
+# Twice a second: a killed process loses half a second, and counters cost 0.2 % of a core.
+COUNTERS_EVERY_S = 0.5
+# All quickfit threads together may use this share of one core; above it they slow down.
+MAX_CORE_SHARE = 0.01
+
+
+class Background:
+    """Samples and writes until stopped."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.stacks: StackSampler = state.kept.setdefault("stacks", StackSampler(state))
+        self.machine: machine.MachineReader = state.kept.setdefault(
+            "machine", machine.MachineReader(state)
+        )
+        self.slower = 1.0
+        self.earlier_cpu_s: float = state.kept.get("background_cpu_s", 0.0)
+        self._wake = _thread.allocate_lock()
+        self._done = _thread.allocate_lock()
+        self._is_running = False
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._wake.acquire()
+        self._done.acquire()
+        self._is_running = True
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self) -> None:
+        """Ask the thread to read everything once more, write it, and end; wait for that."""
+        if self._is_running:
+            self._is_running = False
+            self._wake.release()
+            # Long enough for a slow disk; a script must not hang on us for ever.
+            self._done.acquire(timeout=10)
+
+    def _run(self) -> None:
+        self.stacks.own_thread = threading.get_ident()
+        began = next_counters = now()
+        try:
+            while not self._wake.acquire(timeout=SAMPLE_EVERY_S * self.slower):
+                self._quietly("stacks", self.stacks.sample)
+                if now() >= next_counters:
+                    self._read_counters()
+                    self._keep_budget(now() - began)
+                    next_counters = now() + COUNTERS_EVERY_S * self.slower
+            self._read_counters()
+        finally:
+            self._done.release()
+
+    def _read_counters(self) -> None:
+        state = self.state
+        self._quietly("stacks", self.stacks.write)
+        self._quietly("machine", self.machine.read)
+        # After the main thread has ended, TensorFlow may be half torn down.
+        if threading.main_thread().is_alive():
+            self._quietly("tf_data", lambda: tf_data.read_pipelines(state))
+            self._quietly("devices", lambda: devices.read_once(state))
+        self._quietly("py_input", lambda: py_input.write_totals(state))
+        self._quietly("callbacks", lambda: callbacks.write_totals(state))
+        state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()
+        self._quietly("machine", lambda: overhead.write(state))
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            self.state.writer.flush()
+        except Exception as error:  # disk full, folder removed: training goes on unrecorded
+            machine_probe = self.state.probes["machine"]
+            if not machine_probe.is_off:
+                print(f"quickfit: recording stopped: {error}", file=sys.stderr, flush=True)
+            for probe in self.state.probes.values():
+                probe.turn_off("failed", f"the recording cannot be written: {error}")
+            self.state.writer.discard()
+
+    def _quietly(self, name: str, read: Callable[[], None]) -> None:
+        probe = self.state.probes.get(name)
+        if probe is not None and probe.is_off:
+            return
+        try:
+            read()
+        except Exception as error:  # anything: the user's training comes first
+            if probe is not None:
+                fail(probe, error)
+
+    def _keep_budget(self, elapsed_s: float) -> None:
+        """Sample more rarely when the thread costs more than its share."""
+        cpu_s: float = self.state.kept["background_cpu_s"] - self.earlier_cpu_s
+        if elapsed_s > 10 and cpu_s / elapsed_s > MAX_CORE_SHARE:
+            self.slower = min(self.slower * 1.5, 40.0)

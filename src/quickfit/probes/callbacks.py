@@ -1,0 +1,166 @@
+"""Times every Keras callback, and marks steps, by iterating the list of callbacks for Keras.
+
+`CallbackList` runs each of its hooks as `for callback in self.callbacks`. With a list that
+knows the time whenever Keras asks for the next callback, both the step boundaries and the time
+per callback are there, and an error in a callback passes through no code of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from quickfit.probes._places import Place, is_user_file, place_of_code
+from quickfit.probes._state import Current, Loop, State, now
+
+thread_time = time.thread_time
+Observer = Callable[["TimedCallbacks"], Iterator[Any]]
+
+
+class TimedCallbacks(list[Any]):
+    """The `callbacks` of a `CallbackList`; iterating it from a hook that is observed is timed."""
+
+    def __init__(self, callbacks: list[Any], owner: Any, observers: dict[str, Observer]) -> None:
+        super().__init__(callbacks)
+        self.owner = weakref.ref(owner) if owner is not None else lambda: None
+        self.observers = observers
+        self.loop: Loop | None = None
+        self.add_step: Callable[[tuple[Any, ...]], None] = _drop
+        # Times of the step that is under way.
+        self.begin_s = self.call_s = self.before_s = self.before_cpu_s = self.last_cpu_s = 0.0
+
+    def __iter__(self) -> Iterator[Any]:
+        observer = self.observers.get(sys._getframe(1).f_code.co_name)
+        state = Current.state
+        if observer is None or state is None or state.is_paused:
+            return list.__iter__(self)
+        return observer(self)
+
+    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
+        return (list, (list(list.__iter__(self)),))
+
+
+def _drop(_: tuple[Any, ...]) -> None:
+    """Take a step that belongs to no loop."""
+
+
+def step_begins(callbacks: TimedCallbacks) -> Iterator[Any]:
+    """Observe `on_train_batch_begin`: the step begins, then the train function is called."""
+    begin_s = now()
+    cpu_s = thread_time()
+    yield from timed(callbacks, "on_train_batch_begin")
+    callbacks.begin_s = begin_s
+    callbacks.before_cpu_s = thread_time() - cpu_s
+    callbacks.call_s = now()
+    callbacks.before_s = callbacks.call_s - begin_s
+
+
+def step_ends(callbacks: TimedCallbacks) -> Iterator[Any]:
+    """Observe `on_train_batch_end`: the train function has returned, the step ends."""
+    returned_s = now()
+    cpu_s = thread_time()
+    yield from timed(callbacks, "on_train_batch_end")
+    end_cpu_s = thread_time()
+    end_s = now()
+    loop = callbacks.loop
+    if loop is None or callbacks.begin_s == 0.0:
+        return
+    loop.steps += 1
+    callbacks.add_step(
+        (
+            loop.id,
+            loop.epoch,
+            loop.steps,
+            callbacks.begin_s,
+            returned_s - callbacks.call_s,
+            None,
+            callbacks.before_s + end_s - returned_s,
+            callbacks.before_cpu_s + end_cpu_s - cpu_s,
+            end_s,
+            end_cpu_s - callbacks.last_cpu_s,
+        )
+    )
+    callbacks.last_cpu_s = end_cpu_s
+    callbacks.begin_s = 0.0
+
+
+def timed(callbacks: TimedCallbacks, hook: str) -> Iterator[Any]:
+    """Yield the callbacks, adding the time until the next one is asked for to its total."""
+    loop = callbacks.loop
+    items = list.__iter__(callbacks)
+    if loop is None:
+        yield from items
+        return
+    totals = loop.hook_totals.get(hook)
+    if totals is None or len(totals) != len(callbacks):
+        totals = loop.hook_totals[hook] = [[0, 0.0] for _ in range(len(callbacks))]
+    began = now()
+    for total, callback in zip(totals, items, strict=False):
+        yield callback
+        ended = now()
+        total[0] += 1
+        total[1] += ended - began
+        began = ended
+
+
+def describe(callbacks: TimedCallbacks) -> list[tuple[str, dict[str, Place | None]]]:
+    """Return class name and the place of each hook for every callback of the list."""
+    hooks = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
+    return [
+        (type(callback).__name__, {hook: _hook_place(callback, hook) for hook in hooks})
+        for callback in list.__iter__(callbacks)
+    ]
+
+
+def _hook_place(callback: Any, hook: str) -> Place | None:
+    # Keras's default `on_train_batch_end` calls `on_batch_end`, which users override as well.
+    older = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
+    for name in (hook, older.get(hook, hook)):
+        method = getattr(callback, name, None)
+        code = getattr(getattr(method, "__func__", method), "__code__", None)
+        if code is not None and is_user_file(code.co_filename):
+            return place_of_code(code)
+    return None
+
+
+def write_totals(state: State) -> None:
+    """Record the running totals of every callback of the loops that run now or just ended."""
+    for loop in state.loops[-3:]:
+        for hook, totals in list(loop.hook_totals.items()):
+            described = loop.callback_places
+            for (name, places), (calls, wall_s) in zip(described, list(totals), strict=False):
+                place = state.source(places.get(hook))
+                file, line = (place.file, place.line) if place else (None, None)
+                row = (loop.id, name, file, line, hook, int(calls), wall_s)
+                key = ("callback", loop.id, hook, name, line)
+                if calls and state.kept.get(key) != row:
+                    state.kept[key] = row  # type: ignore[index]
+                    state.writer.add("callbacks", row)
+
+
+def bench_list(callbacks: int) -> TimedCallbacks:
+    """Return a list with the step observers on, for measuring what they cost."""
+    observers: dict[str, Observer] = {"bench_begin": step_begins, "bench_end": step_ends}
+    bench = TimedCallbacks([None] * callbacks, None, observers)
+    bench.loop = Loop(0, "bench", None, 0.0, 0.0, 0, {})
+    bench.add_step = deque(maxlen=1).append
+    return bench
+
+
+def run_bench_step(callbacks: Any) -> None:
+    """Iterate a list twice as Keras does in one step."""
+
+    def bench_begin() -> None:
+        for _ in callbacks:
+            pass
+
+    def bench_end() -> None:
+        for _ in callbacks:
+            pass
+
+    bench_begin()
+    bench_end()

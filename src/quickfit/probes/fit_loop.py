@@ -1,0 +1,259 @@
+"""Watches `Model.fit`: where it is called, its epochs, its steps and its validation."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType, ModuleType
+from typing import Any
+
+from quickfit.probes import callbacks as cb
+from quickfit.probes import stopping
+from quickfit.probes._guard import fail, guarded
+from quickfit.probes._hooks import notice_calls, wrap_quick
+from quickfit.probes._imports import Patch
+from quickfit.probes._places import Place, user_place
+from quickfit.probes._probe import Probe
+from quickfit.probes._state import Current, Loop, State, now
+
+TRAINER = "keras.src.backend.tensorflow.trainer"
+CALLBACK_LIST = "keras.src.callbacks.callback_list"
+BASE_TRAINER = "keras.src.trainers.trainer"
+
+
+def new_probe() -> Probe:
+    """Return the probe of `fit` loops."""
+    return Probe("fit_loop", needs=(TRAINER, CALLBACK_LIST, BASE_TRAINER))
+
+
+def patches() -> dict[str, Patch]:
+    """Return what to patch after which import."""
+    return {
+        TRAINER: _patched(_patch_trainer),
+        CALLBACK_LIST: _patched(_patch_callback_list),
+        BASE_TRAINER: _patched(_patch_base_trainer),
+    }
+
+
+def _patched(patch: Any) -> Patch:
+    def apply(module: ModuleType) -> None:
+        state = Current.state
+        if state is None:
+            return
+        probe = state.probes["fit_loop"]
+        guarded(probe, patch)(module)
+        if not probe.is_off:
+            probe.mark_active(module.__name__)
+
+    return apply
+
+
+def _patch_trainer(module: ModuleType) -> None:
+    notice_calls(module.TensorFlowTrainer, "fit", _note("fit"))
+
+
+def _patch_base_trainer(module: ModuleType) -> None:
+    notice_calls(module.Trainer, "compile", _note("compile"))
+
+
+def _patch_callback_list(module: ModuleType) -> None:
+    # Runs in `CallbackList.__init__` right after the list of callbacks is set.
+    wrap_quick(module.CallbackList, "_configure_async_dispatch", _observe_callbacks)
+
+
+def _note(method: str) -> Any:
+    """Return what to do when `model.fit` or `model.compile` is looked up: keep time and place."""
+
+    def notice(model: Any) -> None:
+        state = Current.state
+        if state is None or state.probes["fit_loop"].is_off:
+            return
+        place = user_place(sys._getframe(2))
+        if method == "fit":
+            state.entered[threading.get_ident()] = (now(), place)
+        else:
+            state.kept[f"compile {id(model)}"] = place
+
+    return notice
+
+
+def _observe_callbacks(_: None, callback_list: Any, *__: Any) -> None:
+    state = Current.state
+    if state is None or state.probes["fit_loop"].is_off:
+        return
+    with contextlib.suppress(AttributeError):  # a subclass may keep its callbacks elsewhere
+        callback_list.callbacks = cb.TimedCallbacks(
+            callback_list.callbacks, callback_list, _OBSERVERS
+        )
+
+
+def _observed(hook: str, before: Any, after: Any) -> cb.Observer:
+    """Return an observer that runs `before` and `after` around one hook of the callbacks."""
+
+    def observe(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
+        _safely(before, callbacks)
+        yield from cb.timed(callbacks, hook)
+        _safely(after, callbacks)
+
+    return observe
+
+
+def _safely(action: Any, callbacks: cb.TimedCallbacks) -> None:
+    state = Current.state
+    if action is None or state is None or state.probes["fit_loop"].is_off:
+        return
+    try:
+        action(callbacks, state)
+    except Exception as error:  # anything: the user's training comes first
+        fail(state.probes["fit_loop"], error)
+
+
+def _loop_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
+    owner = callbacks.owner()
+    if owner is None or _fit_frame() is None:
+        return  # a CallbackList the user drives by hand
+    thread = threading.get_ident()
+    entered_s, place = state.entered.pop(thread, (now(), None))
+    place = state.source(user_place(_fit_frame()) or place)
+    loop = Loop(state.new_id("loop"), "fit", place, entered_s, now(), thread, {})
+    loop.facts = _facts(owner, state)
+    loop.callback_places = cb.describe(callbacks)
+    callbacks.loop = loop
+    callbacks.add_step = state.writer.add_step
+    callbacks.last_cpu_s = cb.thread_time()
+    state.loops.append(loop)
+    state.loop_of_thread[thread] = loop
+    _write_loop(loop, state)
+
+
+def _loop_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
+    loop = callbacks.loop
+    if loop is not None:
+        loop.is_over = True
+        state.loop_of_thread.pop(loop.thread, None)
+        _write_loop(loop, state)
+
+
+def _write_loop(loop: Loop, state: State) -> None:
+    import json
+
+    file, line = (loop.place.file, loop.place.line) if loop.place else (None, None)
+    end_s = now() if loop.is_over else None
+    facts = json.dumps(loop.facts, default=str)
+    state.writer.add(
+        "loops",
+        (loop.id, loop.kind, file, line, loop.entered_s, loop.begin_s, end_s, str(loop.thread), facts),
+    )
+
+
+def _epoch_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
+    loop = callbacks.loop
+    if loop is not None:
+        loop.epoch += 1
+        loop.epoch_begin_s = now()
+        loop.validation_s = 0.0
+        loop.phase = "train"
+
+
+def _epoch_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
+    loop = callbacks.loop
+    if loop is not None:
+        row = (loop.id, loop.epoch, loop.epoch_begin_s, now(), loop.validation_s)
+        state.writer.add("epochs", row)
+
+
+def _validation_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
+    if callbacks.loop is not None:
+        callbacks.loop.phase = "validation"
+        callbacks.loop.validation_begin_s = now()
+
+
+def _validation_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
+    if callbacks.loop is not None:
+        callbacks.loop.phase = "train"
+        callbacks.loop.validation_s += now() - callbacks.loop.validation_begin_s
+
+
+def _step_ends(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
+    yield from cb.step_ends(callbacks)
+    state = Current.state
+    if state is None or callbacks.loop is None:
+        return
+    state.steps += 1
+    if stopping.is_due(state):
+        from quickfit.probes import session
+
+        session.stop_now()
+
+
+_OBSERVERS: dict[str, cb.Observer] = {
+    "on_train_begin": _observed("on_train_begin", _loop_begins, None),
+    "on_train_end": _observed("on_train_end", None, _loop_ends),
+    "on_epoch_begin": _observed("on_epoch_begin", _epoch_begins, None),
+    "on_epoch_end": _observed("on_epoch_end", None, _epoch_ends),
+    "on_test_begin": _observed("on_test_begin", _validation_begins, None),
+    "on_test_end": _observed("on_test_end", None, _validation_ends),
+    "on_train_batch_begin": cb.step_begins,
+    # Keras runs the hook in a method of its own name with a leading underscore.
+    "_on_train_batch_end": _step_ends,
+}
+
+
+def _fit_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "fit" and "callbacks" in frame.f_code.co_varnames:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _facts(owner: Any, state: State) -> dict[str, Any]:
+    """Return what decides how this `fit` runs: model, input, compilation, batch."""
+    model = owner.model
+    facts: dict[str, Any] = {
+        "model": getattr(model, "name", None),
+        "run_eagerly": bool(getattr(model, "run_eagerly", False)),
+        "jit_compile": getattr(model, "jit_compile", None),
+        "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
+        "steps": (owner.params or {}).get("steps"),
+        "epochs": (owner.params or {}).get("epochs"),
+        "optimizer": type(getattr(model, "optimizer", None)).__name__,
+        "functions_run_eagerly": _functions_run_eagerly(),
+    }
+    with contextlib.suppress(Exception):  # an unbuilt model has no count
+        facts["parameters"] = int(model.count_params())
+    facts.update(_input_facts())
+    compiled: Place | None = state.kept.get(f"compile {id(model)}")
+    eager: Place | None = state.kept.get("run_functions_eagerly")
+    for name, place in (("compile", compiled), ("run_functions_eagerly", eager)):
+        if place is not None:
+            state.source(place)
+            facts[f"{name}_file"], facts[f"{name}_line"] = place.file, place.line
+    return facts
+
+
+def _functions_run_eagerly() -> bool:
+    module = sys.modules.get("tensorflow.python.eager.polymorphic_function.eager_function_run")
+    return bool(getattr(module, "RUN_FUNCTIONS_EAGERLY", False))
+
+
+def _input_facts() -> dict[str, Any]:
+    frame = _fit_frame()
+    adapter = None
+    if frame is not None:
+        adapter = getattr(frame.f_locals.get("epoch_iterator"), "data_adapter", None)
+    if adapter is None:
+        return {"input": "unknown"}
+    kinds = {
+        "GeneratorDataAdapter": "generator",
+        "PyDatasetAdapter": "pydataset",
+        "TFDatasetAdapter": "tf.data",
+        "ArrayDataAdapter": "arrays",
+    }
+    facts: dict[str, Any] = {"input": kinds.get(type(adapter).__name__, type(adapter).__name__)}
+    with contextlib.suppress(Exception):  # not every adapter knows its batch size
+        facts["batch_size"] = adapter.batch_size
+    return facts

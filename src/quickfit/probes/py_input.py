@@ -1,0 +1,166 @@
+"""Watches Python generators and PyDatasets that feed `fit`: how long each batch takes to make."""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType
+from typing import Any
+
+from quickfit.probes._guard import guarded
+from quickfit.probes._hooks import notice_calls, timed_iterator
+from quickfit.probes._imports import Patch
+from quickfit.probes._places import Place, place_of_code, place_of_function
+from quickfit.probes._probe import Probe
+from quickfit.probes._state import Current, State, now
+
+GENERATORS = "keras.src.trainers.data_adapters.generator_data_adapter"
+PY_DATASETS = "keras.src.trainers.data_adapters.py_dataset_adapter"
+
+
+class PyInput:
+    """The running totals of one generator or PyDataset.
+
+    `wall_s` is the time inside its `next`. With several workers that is the wait for them.
+    """
+
+    def __init__(self, number: int, kind: str, name: str, place: Place | None, workers: int) -> None:
+        self.id = number
+        self.kind = kind
+        self.name = name
+        self.place = place
+        self.workers = workers
+        self.loop_id: int | None = None
+        self.batches = 0
+        self.wall_s = self.cpu_s = 0.0
+        self.is_busy = False
+        self._began_s = self._began_cpu_s = 0.0
+
+    def begin(self) -> bool:
+        """Note that the next batch is asked for."""
+        self.is_busy = True
+        self._began_cpu_s = time.thread_time()
+        self._began_s = now()
+        return True
+
+    def end(self) -> bool:
+        """Note that the batch is there."""
+        self.wall_s += now() - self._began_s
+        self.cpu_s += time.thread_time() - self._began_cpu_s
+        self.batches += 1
+        self.is_busy = False
+        return True
+
+
+def new_probe() -> Probe:
+    """Return the probe of Python input."""
+    return Probe("py_input", needs=(GENERATORS, PY_DATASETS))
+
+
+def patches() -> dict[str, Patch]:
+    """Return what to patch after which import."""
+    return {GENERATORS: _patched(_patch_generators), PY_DATASETS: _patched(_patch_py_datasets)}
+
+
+def _patched(patch: Any) -> Patch:
+    def apply(module: ModuleType) -> None:
+        if Current.state is not None:
+            probe = Current.state.probes["py_input"]
+            guarded(probe, patch)(module)
+            if not probe.is_off:
+                probe.mark_active(module.__name__)
+
+    return apply
+
+
+def _patch_generators(module: ModuleType) -> None:
+    notice_calls(module.GeneratorDataAdapter, "get_tf_dataset", _noticed(_time_generator))
+
+
+def _patch_py_datasets(module: ModuleType) -> None:
+    notice_calls(module.PyDatasetAdapter, "get_tf_dataset", _noticed(_time_py_dataset))
+
+
+def _noticed(action: Any) -> Any:
+    def notice(adapter: Any) -> None:
+        state = Current.state
+        if state is not None and "_quickfit" not in adapter.__dict__:
+            guarded(state.probes["py_input"], action)(adapter, state)
+
+    return notice
+
+
+def _time_generator(adapter: Any, state: State) -> None:
+    original = adapter.generator
+    source = _generator_behind(original)
+    place = _place_of_iterator(source)
+    watched = _new_input(state, "generator", _name_of(source), place, workers=1)
+    adapter.generator = lambda: timed_iterator(original(), watched.begin, watched.end)
+    adapter._quickfit = True
+
+
+def _time_py_dataset(adapter: Any, state: State) -> None:
+    original = adapter._get_iterator
+    dataset = adapter.py_dataset
+    place = place_of_function(type(dataset).__getitem__)
+    workers = max(int(dataset.workers or 1), 1) if adapter.enqueuer is not None else 1
+    kind = "pydataset-processes" if dataset.use_multiprocessing else "pydataset"
+    watched = _new_input(state, kind, type(dataset).__name__, place, workers=workers)
+    adapter._get_iterator = lambda: timed_iterator(original(), watched.begin, watched.end)
+    adapter._quickfit = True
+
+
+def _new_input(
+    state: State, kind: str, name: str, place: Place | None, *, workers: int
+) -> PyInput:
+    state.source(place)
+    watched = PyInput(state.new_id("py_input"), kind, name, place, workers)
+    state.py_inputs = [*state.py_inputs[-15:], watched]
+    return watched
+
+
+def _generator_behind(chained: Any) -> Any:
+    """Return the user's generator from the closure in which Keras keeps it.
+
+    Keras peeks at the first batches and then chains them with the rest; the generator itself
+    is a variable of that closure.
+    """
+    for cell in getattr(chained, "__closure__", None) or ():
+        value = cell.cell_contents
+        if hasattr(value, "__next__"):
+            return value
+    return None
+
+
+def _place_of_iterator(source: Any) -> Place | None:
+    code = getattr(source, "gi_code", None)
+    if code is not None:
+        return place_of_code(code)
+    return place_of_function(getattr(type(source), "__next__", None)) if source is not None else None
+
+
+def _name_of(source: Any) -> str:
+    return str(getattr(source, "__name__", type(source).__name__))
+
+
+def write_totals(state: State) -> None:
+    """Record the running totals of every Python input that moved or is waited for."""
+    at_s = now()
+    for watched in list(state.py_inputs):
+        if watched.loop_id is None and state.active_loops():
+            watched.loop_id = state.active_loops()[-1].id
+        file, line = (watched.place.file, watched.place.line) if watched.place else (None, None)
+        row = (
+            watched.id,
+            at_s,
+            watched.loop_id,
+            watched.kind,
+            watched.name,
+            file,
+            line,
+            watched.workers,
+            watched.batches,
+            watched.wall_s,
+            watched.cpu_s,
+            int(watched.is_busy),
+        )
+        state.writer.add("py_inputs", row)

@@ -1,0 +1,1 @@
+"""The files of one run: what is in them, how they are written and read."""

@@ -1,0 +1,115 @@
+"""Where recordings live: names, the folder's own .gitignore, and how many are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from quickfit.errors import RecordingError, UsageError
+from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
+
+# Enough for a week of trying things; one run is a few megabytes.
+KEPT_RUNS = 20
+# SQLite's WAL needs shared memory, which these do not offer between processes.
+NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "afs", "ceph", "glusterfs")
+
+
+def default_run_folder(script: str, *, home: Path | None = None) -> Path:
+    """Return a free folder `.quickfit/runs/NAME.qfrun` below the working directory."""
+    runs = (home or Path.cwd()) / ".quickfit" / "runs"
+    stem = Path(script).stem if script.endswith(".py") else script
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:60] or "run"
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for attempt in range(1000):
+        suffix = f"-{attempt}" if attempt else ""
+        folder = runs / f"{safe}-{stamp}{suffix}{RUN_SUFFIX}"
+        if not folder.exists():
+            return folder
+    raise RecordingError(f"{runs}: no free name for a recording; remove old runs from that folder.")
+
+
+def create(folder: Path) -> None:
+    """Make the folder of a new run, and keep `.quickfit` out of version control.
+
+    Raises:
+        UsageError: the folder is already there and is not empty, or cannot be made.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            f"{folder}: already exists, and a recording is never overwritten.\n"
+            f"Choose another name with --output, or remove it first."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _ignore_in_git(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: cannot make the folder of the recording ({error.strerror}).\n"
+            "Choose a place you may write to with --output FOLDER."
+        ) from error
+
+
+def _ignore_in_git(folder: Path) -> None:
+    for parent in folder.parents:
+        if parent.name == ".quickfit":
+            ignore = parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+            return
+
+
+def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
+    """Remove all but the newest `keep` finished runs of a `.quickfit/runs` folder."""
+    if runs.name != "runs" or runs.parent.name != ".quickfit":
+        return []
+    folders = [f for f in runs.glob(f"*{RUN_SUFFIX}") if f.is_dir() and (f / RUN_FILE).exists()]
+    folders.sort(key=lambda f: f.stat().st_mtime, reverse=True)
+    old = [f for f in folders[keep:] if read_run_file(f).get("ended_at") is not None]
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
+    return old
+
+
+def write_run_file(folder: Path, facts: dict[str, Any]) -> None:
+    """Write what the parent knows of the run, so that a reader never sees half a file."""
+    target = folder / RUN_FILE
+    aside = folder / (RUN_FILE + ".new")
+    aside.write_text(json.dumps({"format_version": FORMAT_VERSION, **facts}, indent=1))
+    os.replace(aside, target)
+
+
+def read_run_file(folder: Path) -> dict[str, Any]:
+    """Return what the parent wrote, or an empty dict where it is missing or damaged."""
+    try:
+        facts = json.loads((folder / RUN_FILE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def process_files(folder: Path) -> list[Path]:
+    """Return the files of the processes of a run, oldest first."""
+    return sorted(folder.glob(f"*{PROCESS_SUFFIX}"), key=lambda f: (f.stat().st_ctime, f.name))
+
+
+def is_on_network(path: Path, *, mounts: str = "/proc/mounts") -> bool:
+    """Tell whether `path` lies on a file system where SQLite's WAL does not work."""
+    try:
+        lines = Path(mounts).read_text().splitlines()
+    except OSError:
+        return False
+    here = str(path.resolve())
+    best, kind = "", ""
+    for line in lines:
+        fields = line.split()
+        if len(fields) < 3:
+            continue
+        point = fields[1].encode().decode("unicode_escape")
+        inside = here == point or here.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind.startswith(NETWORK_FILE_SYSTEMS)

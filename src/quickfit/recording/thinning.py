@@ -1,0 +1,125 @@
+"""Keeps a recording small however long the run: old rows are merged, never just dropped.
+
+Steps become blocks with sums and a histogram; snapshots of growing counters lose every second
+row, which costs resolution only, since any two of them still give an exact difference.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+
+# Rows a table may reach before it is thinned to about half.
+BOUNDS = {"steps": 40_000, "step_blocks": 4_000, "pipelines": 2_400, "py_inputs": 4_800,
+          "machine": 4_800, "samples": 40_000, "overhead": 4_800, "callbacks": 20_000}
+BLOCK_STEPS = 100
+# The newest steps stay in full: trends and verdicts look at them.
+FULL_STEPS = 20_000
+# Eight bins per doubling: a quantile is known to 9 %.
+BINS_PER_DOUBLING = 8
+# A histogram starts at one microsecond.
+SMALLEST_S = 1e-6
+_SUMS = ("call_s", "logs_s", "callbacks_s", "callbacks_cpu_s", "cpu_s")
+# Tables of running totals: the key columns tell the series apart.
+_SERIES = {"pipelines": "iterator", "py_inputs": "id", "machine": "0", "overhead": "part"}
+
+
+def thin(db: sqlite3.Connection, table: str) -> int:
+    """Thin one table inside the caller's transaction; return how many rows are left."""
+    if table == "steps":
+        _steps_to_blocks(db)
+    elif table == "step_blocks":
+        _merge_blocks(db)
+    elif table == "samples":
+        _merge_samples(db)
+    elif table == "callbacks":
+        db.execute(
+            "DELETE FROM callbacks WHERE rowid NOT IN"
+            " (SELECT max(rowid) FROM callbacks GROUP BY loop, name, file, line, hook)"
+        )
+    else:
+        key = _SERIES[table]
+        db.execute(
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number()"
+            f" OVER (PARTITION BY {key} ORDER BY rowid) AS place, count(*) OVER (PARTITION BY {key})"
+            " AS total FROM " + table + ") WHERE place % 2 = 0 AND place < total)"
+        )
+    return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def bin_of(seconds: float) -> int:
+    """Return the histogram bin of a duration."""
+    return round(BINS_PER_DOUBLING * math.log2(max(seconds, SMALLEST_S) / SMALLEST_S))
+
+
+def seconds_of(index: int) -> float:
+    """Return the duration at the middle of a bin."""
+    return SMALLEST_S * float(2.0 ** (index / BINS_PER_DOUBLING))
+
+
+def _steps_to_blocks(db: sqlite3.Connection) -> None:
+    surplus = db.execute("SELECT count(*) FROM steps").fetchone()[0] - FULL_STEPS
+    rows = db.execute(
+        "SELECT rowid, loop, step, begin_s, end_s, call_s, logs_s, callbacks_s, callbacks_cpu_s,"
+        " cpu_s FROM steps ORDER BY rowid LIMIT ?",
+        (surplus,),
+    ).fetchall()
+    block: list[tuple[float, ...]] = []
+    for row in rows:
+        if block and (row[1] != block[0][1] or len(block) == BLOCK_STEPS):
+            _write_block(db, block)
+            block = []
+        block.append(row)
+    if block:
+        _write_block(db, block)
+    db.execute("DELETE FROM steps WHERE rowid <= ?", (rows[-1][0],))
+
+
+def _write_block(db: sqlite3.Connection, rows: list[tuple[float, ...]]) -> None:
+    histogram: dict[int, int] = {}
+    for row in rows:
+        index = bin_of(row[4] - row[3])
+        histogram[index] = histogram.get(index, 0) + 1
+    sums = {name: sum(row[5 + i] or 0.0 for row in rows) for i, name in enumerate(_SUMS)}
+    first, last = rows[0], rows[-1]
+    db.execute(
+        "INSERT INTO step_blocks VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (first[1], first[2], len(rows), first[3], last[4], json.dumps(sums), json.dumps(histogram)),
+    )
+
+
+def _merge_blocks(db: sqlite3.Connection) -> None:
+    blocks = db.execute("SELECT rowid, * FROM step_blocks ORDER BY rowid").fetchall()
+    for one, two in zip(blocks[::2], blocks[1::2], strict=False):
+        if one[1] != two[1]:
+            continue
+        sums, more = json.loads(one[6]), json.loads(two[6])
+        histogram, other = json.loads(one[7]), json.loads(two[7])
+        for name, value in more.items():
+            sums[name] = sums.get(name, 0.0) + value
+        for index, seen in other.items():
+            histogram[index] = histogram.get(index, 0) + seen
+        db.execute(
+            "UPDATE step_blocks SET steps=?, end_s=?, sums=?, histogram=? WHERE rowid=?",
+            (one[3] + two[3], two[5], json.dumps(sums), json.dumps(histogram), one[0]),
+        )
+        db.execute("DELETE FROM step_blocks WHERE rowid=?", (two[0],))
+
+
+def _merge_samples(db: sqlite3.Connection) -> None:
+    """Count the samples of one stack over longer and longer windows until half the bound is free."""
+    window_s = 30.0
+    while True:
+        window_s *= 2
+        db.execute(
+            "CREATE TEMP TABLE merged AS SELECT min(at_s) AS at_s, stack, loop, sum(seen) AS seen"
+            " FROM samples GROUP BY stack, loop, CAST(at_s / ? AS INTEGER)",
+            (window_s,),
+        )
+        db.execute("DELETE FROM samples")
+        db.execute("INSERT INTO samples SELECT at_s, stack, loop, seen FROM merged ORDER BY at_s")
+        db.execute("DROP TABLE merged")
+        left = db.execute("SELECT count(*) FROM samples").fetchone()[0]
+        if left <= BOUNDS["samples"] / 2 or window_s > 1e7:
+            return

@@ -1,0 +1,113 @@
+"""The sentences of a report that are made from several values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from quickfit import units
+from quickfit.findings import (
+    Breakdown,
+    EarlyVerdict,
+    FixClass,
+    Gain,
+    NotChecked,
+    Overhead,
+    RunOutcome,
+    Symptom,
+)
+from quickfit.report import text
+
+EFFECTS = {
+    FixClass.SAME_RESULTS: "same results",
+    FixClass.EQUIVALENT: "equivalent results, small differences in values",
+    FixClass.REPAIRS: "repairs a run that is broken now",
+    FixClass.MAY_CHANGE_RESULTS: "may change results",
+    FixClass.SHOW_ONLY: "an idea to adapt by hand",
+}
+
+# What a fix brings where it is not speed.
+_NOT_SPEED = {
+    Symptom.STUCK: "gets the run going",
+    Symptom.WRONG: "makes the run right",
+    Symptom.MEMORY: "stops the growth",
+}
+
+
+def gain(gain: Gain, symptom: Symptom) -> str:
+    """Return a gain as `1.4–2.5× faster, likely 1.9×`."""
+    if not math.isfinite(gain.likely) or gain.likely < 1.005:
+        return _NOT_SPEED.get(symptom, "no speed-up predicted")
+    low, likely, high = (units.factor(v) for v in (gain.low, gain.likely, gain.high))
+    if low == high or not (math.isfinite(gain.low) and math.isfinite(gain.high)):
+        return f"about {likely} faster"
+    return f"{low.rstrip('×')}–{high} faster, likely {likely}"
+
+
+def steps(breakdown: Breakdown) -> str:
+    """Return the step time with its spread, and how many steps it was measured on."""
+    measured = f"median of {_counted(breakdown.steps, 'step')}"
+    if breakdown.warmup_steps:
+        measured += f", the first {units.count(breakdown.warmup_steps)} left out"
+    spread = units.seconds(breakdown.step_spread_s)
+    return f"{units.seconds(breakdown.step_s)} ± {spread} ({measured})"
+
+
+def not_checked(causes: Sequence[NotChecked]) -> tuple[str, ...]:
+    """Return one `cause, reason` per reason; causes that miss the same thing share it."""
+    by_reason: dict[str, list[str]] = {}
+    for each in causes:
+        by_reason.setdefault(text.prose(each.reason), []).append(text.one_line(each.cause))
+    return tuple(f"{_listed(names)}, {reason}" for reason, names in by_reason.items())
+
+
+def outcome(outcome: RunOutcome) -> str:
+    """Return how the script ended, or nothing when it plainly finished."""
+    if outcome.signal:
+        return f"the script was ended by {text.one_line(outcome.signal)}"
+    if outcome.exit_code:
+        return f"the script ended with exit code {outcome.exit_code}"
+    if outcome.exit_code == 0 or outcome.text == "finished":
+        return ""
+    if outcome.text == "running":
+        return "the script is still running; this report covers it so far"
+    if outcome.text == "unknown":
+        return "how the script ended was not recorded"
+    return f"the script ended: {text.prose(outcome.text)}"
+
+
+def early(early: EarlyVerdict | None) -> str:
+    """Return whether the early verdict held, or nothing when there was none."""
+    if early is None:
+        return ""
+    when = f"the early verdict, given at step {units.count(early.at_step)},"
+    if early.held:
+        return f"{when} held"
+    return f'{when} did not hold. It said: "{text.prose(early.headline)}"'
+
+
+def overhead(overhead: Overhead) -> str:
+    """Return what quickfit itself cost, as far as it was measured."""
+    costs = []
+    if overhead.step_cpu_s is not None:
+        costs.append(f"{units.seconds(overhead.step_cpu_s)} per step on the main thread")
+    if overhead.threads_core_share is not None:
+        costs.append(f"{units.share(overhead.threads_core_share)} of a core in the background")
+    return ", ".join(costs) if costs else "cost not measured"
+
+
+def probes_off(overhead: Overhead) -> tuple[str, ...]:
+    """Return the probes that turned themselves off: those whose state starts with `off`."""
+    return tuple(
+        f"{text.one_line(name)} {text.prose(state)}"
+        for name, state in overhead.probes
+        if state.startswith("off")
+    )
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{units.count(number)} {thing}{'' if number == 1 else 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,193 @@
+"""Writes a report to a terminal, or as plain text to a file, a pipe or a log.
+
+Order: the device, the verdict, where the time goes, then each finding with its gain, place,
+evidence and change, then what was and was not checked, and the next command.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from quickfit.findings import Diagnosis
+from quickfit.report._layout import INDENT, Line, Span, cells, columns, painted, paragraph
+from quickfit.report.text import encodable
+from quickfit.report.view import BreakdownView, EvidenceView, FindingView, FixView, ReportView, view
+
+# Wider than this the eye loses the line between the two columns.
+MAX_WIDTH = 100
+MIN_WIDTH = 40
+BLANK: Line = ()
+_DEVICE_STYLES = {"unused": "bold red", "unknown": "yellow"}
+_SEVERITY_STYLES = {"severe": "bold red", "report": "bold yellow"}
+_PAD = Span(INDENT)
+
+
+def write_report(
+    diagnosis: Diagnosis, stream: TextIO, *, color: bool | None = None, width: int | None = None
+) -> None:
+    """Write the report of `diagnosis` to `stream`.
+
+    Args:
+        diagnosis: what to tell.
+        stream: where to; its encoding is respected.
+        color: whether to use colour; by default only on a terminal that wants it.
+        width: cells per line; by default the terminal's, at most 100, and 100 elsewhere.
+    """
+    colored = wants_color(stream) if color is None else color
+    lines = layout(view(diagnosis), width or _width_of(stream))
+    shown = "".join(f"{painted(line, colored=colored)}\n" for line in lines)
+    stream.write(encodable(shown, getattr(stream, "encoding", None)))
+    stream.flush()
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Tell whether `stream` is a terminal on which colour was not declined (no-color.org)."""
+    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not declined
+
+
+def _width_of(stream: TextIO) -> int:
+    if not stream.isatty():
+        return MAX_WIDTH
+    return max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
+
+
+def layout(report: ReportView, width: int) -> Iterator[Line]:
+    """Yield the lines of a report."""
+    yield BLANK
+    yield from _device(report, width)
+    yield from paragraph(report.headline, width, lead=Span("verdict  ", "dim"), style="bold")
+    if report.breakdown:
+        yield BLANK
+        yield from _breakdown(report.breakdown, width)
+    for finding in report.findings:
+        yield BLANK
+        yield from _finding(finding, width)
+    if report.mentions:
+        yield BLANK
+        yield from _mentions(report.mentions, width)
+    if report.advice or report.notes:
+        yield BLANK
+        yield from _remarks(report, width)
+    yield BLANK
+    yield from _rest(report, width)
+
+
+def _device(report: ReportView, width: int) -> Iterator[Line]:
+    style = _DEVICE_STYLES.get(report.device_status, "")
+    lead = Span("device   ", "dim")
+    yield from paragraph(report.device, width, lead=lead, style=style)
+    under = Span(" " * cells(lead.text))
+    # Facts prove a device problem; on a healthy machine they are noise.
+    if report.device_status in _DEVICE_STYLES:
+        for fact in report.device_facts:
+            yield from paragraph(fact, width, lead=under, style="dim")
+    if report.device_advice:
+        yield from paragraph(report.device_advice, width, lead=under)
+
+
+def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
+    yield from paragraph(breakdown.step, width, lead=Span("time per step  ", "bold"))
+    label_width = max((cells(p.label) for p in breakdown.parts), default=0)
+    for part in breakdown.parts:
+        label = part.label + " " * (label_width - cells(part.label))
+        row = f"{INDENT}{label}  {part.share:>5}  {part.time:>7}"
+        # On a narrow terminal a bar that would wrap is left out.
+        has_room = cells(row) + 22 <= width
+        yield (Span(row), Span(f"  {part.bar}" if has_room else "", "cyan"))
+    if breakdown.first_step:
+        yield (Span("first step     ", "bold"), Span(breakdown.first_step))
+
+
+def _finding(finding: FindingView, width: int) -> Iterator[Line]:
+    number = Span(f"{finding.number:<3}", _SEVERITY_STYLES.get(finding.severity, ""))
+    yield from columns(
+        Span(finding.cause, "bold"), Span(finding.gain, "bold green"), width, lead=number
+    )
+    if finding.after_first and finding.number != "1":
+        later = Span(f"after the first fix: {finding.after_first}", "green")
+        yield from columns(Span(""), later, width, lead=_PAD)
+    yield from columns(Span(finding.summary), Span(finding.place, "cyan"), width, lead=_PAD)
+    yield from _evidence(finding, width)
+    if finding.basis:
+        why = f"why {finding.gain_short}: {finding.basis}"
+        yield from paragraph(why, width, lead=_PAD, style="dim")
+    if finding.not_found:
+        other = f"ruled out: {'; '.join(finding.not_found)}"
+        yield from paragraph(other, width, lead=_PAD, style="dim")
+    if finding.fix:
+        yield from _fix(finding.fix, width)
+    yield from _next(finding, width)
+
+
+def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
+    cost = EvidenceView("training time this costs now", finding.cost, "")
+    facts = [*finding.evidence, cost]
+    number_width = max(cells(fact.value) for fact in facts)
+    for fact in facts:
+        padded = fact.value + " " * (number_width - cells(fact.value))
+        right = f"{padded}  {fact.detail}" if fact.detail else fact.value
+        yield from columns(Span(fact.what), Span(right), width, lead=_PAD)
+
+
+def _fix(fix: FixView, width: int) -> Iterator[Line]:
+    yield from paragraph(fix.title, width, lead=Span(f"{INDENT}fix: ", "bold"))
+    # Source is never wrapped: it is there to be copied.
+    yield from ((_PAD, Span(f"- {line}", "red")) for line in fix.before)
+    yield from ((_PAD, Span(f"+ {line}", "green")) for line in fix.after)
+    if fix.example:
+        yield (_PAD, Span("for example"))
+        yield from ((_PAD, Span(f"  {line}", "green")) for line in fix.example)
+    if fix.note:
+        yield from paragraph(fix.note, width, lead=Span(f"{INDENT}note: ", "bold"))
+
+
+def _next(finding: FindingView, width: int) -> Iterator[Line]:
+    effect = f"{finding.fix.effect} · " if finding.fix else ""
+    command = f"explain: quickfit explain {finding.cause}"
+    if cells(INDENT + effect + command) <= width:
+        yield (_PAD, Span(effect), Span(command, "dim"))
+    else:
+        yield from paragraph(effect.removesuffix(" · "), width, lead=_PAD)
+        yield (_PAD, Span(command, "dim"))
+
+
+def _mentions(mentions: Iterable[FindingView], width: int) -> Iterator[Line]:
+    yield (Span("also seen, below 10 %", "bold"),)
+    for finding in mentions:
+        place = f" ({finding.place})" if finding.place else ""
+        said = f"{finding.cause}, {finding.cost}: {finding.summary}{place}"
+        yield from paragraph(said, width, lead=Span(f"{INDENT}- "))
+
+
+def _remarks(report: ReportView, width: int) -> Iterator[Line]:
+    yield from _bullets("worth trying", report.advice, width)
+    for note in report.notes:
+        yield from paragraph(note, width, lead=Span("note: ", "bold"))
+
+
+def _rest(report: ReportView, width: int) -> Iterator[Line]:
+    if report.clear:
+        said = f"({len(report.clear)}): {', '.join(report.clear)}"
+        yield from paragraph(f"checked and not found {said}", width, lead=Span(""), style="dim")
+    head = f"not checked ({report.not_checked_count}):"
+    if len(report.not_checked) == 1:
+        yield from paragraph(f"{head} {report.not_checked[0]}", width, lead=Span(""))
+    else:
+        yield from _bullets(head, report.not_checked, width)
+    for said in (report.outcome, report.early):
+        if said:
+            yield from paragraph(said, width, lead=Span(""))
+    yield from paragraph(f"quickfit itself: {report.overhead}", width, lead=Span(""), style="dim")
+    yield from _bullets("probes that turned themselves off:", report.probes_off, width)
+    yield (Span(f"as JSON: {report.command}", "dim"),)
+
+
+def _bullets(head: str, texts: tuple[str, ...], width: int) -> Iterator[Line]:
+    if texts:
+        yield (Span(head),)
+    for said in texts:
+        yield from paragraph(said, width, lead=Span(f"{INDENT}- "))

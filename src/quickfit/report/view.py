@@ -1,0 +1,198 @@
+"""Turns a diagnosis into a plain view model, in which every number is already text.
+
+The renderers for people draw from it. Every string in it is harmless for a terminal
+(`quickfit.report.text`); a renderer for another medium still escapes for its own.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from quickfit import units
+from quickfit.findings import Breakdown, BreakdownPart, Diagnosis, Evidence, Finding, Severity
+from quickfit.report import _sentences as sentences
+from quickfit.report import text
+
+# A part below one percent is noise next to the others.
+MIN_PART_SHARE = 0.01
+BAR_CELLS = 20
+
+
+@dataclass(frozen=True)
+class PartView:
+    """One part of a step: `bar` is a row of `#`, twenty for the whole step."""
+
+    label: str
+    share: str
+    time: str
+    bar: str
+
+
+@dataclass(frozen=True)
+class BreakdownView:
+    """Where the time of a step went, and what the step time was."""
+
+    step: str
+    first_step: str
+    parts: tuple[PartView, ...]
+
+
+@dataclass(frozen=True)
+class EvidenceView:
+    """One measured fact: words, number, and how it was measured."""
+
+    what: str
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class FixView:
+    """A change as lines of source: taken out and put in, or an example where both are empty."""
+
+    title: str
+    effect: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    example: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """One finding in words; `gain_short` is the likely factor alone."""
+
+    number: str
+    cause: str
+    severity: str
+    gain: str
+    gain_short: str
+    basis: str
+    after_first: str
+    summary: str
+    place: str
+    cost: str
+    evidence: tuple[EvidenceView, ...]
+    not_found: tuple[str, ...]
+    fix: FixView | None
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A whole report in the order it is read; empty strings and tuples are left out of it."""
+
+    device: str
+    device_status: str
+    device_facts: tuple[str, ...]
+    device_advice: str
+    verdict: str
+    headline: str
+    breakdown: BreakdownView | None
+    findings: tuple[FindingView, ...]
+    mentions: tuple[FindingView, ...]
+    advice: tuple[str, ...]
+    notes: tuple[str, ...]
+    clear: tuple[str, ...]
+    not_checked: tuple[str, ...]
+    not_checked_count: str
+    outcome: str
+    early: str
+    overhead: str
+    probes_off: tuple[str, ...]
+    command: str
+
+
+def view(diagnosis: Diagnosis) -> ReportView:
+    """Return what a report of `diagnosis` says, ready to be laid out."""
+    told = [f for f in diagnosis.findings if f.severity != Severity.MENTION]
+    mentions = [f for f in diagnosis.findings if f.severity == Severity.MENTION]
+    run = shlex.quote(text.path(diagnosis.run))
+    return ReportView(
+        device=text.prose(diagnosis.device.summary),
+        device_status=diagnosis.device.status,
+        device_facts=_prose(diagnosis.device.facts),
+        device_advice=text.prose(diagnosis.device.advice),
+        verdict=diagnosis.verdict,
+        headline=text.prose(diagnosis.headline),
+        breakdown=_breakdown(diagnosis.breakdown) if diagnosis.breakdown else None,
+        findings=tuple(_finding(f, str(n)) for n, f in enumerate(told, start=1)),
+        mentions=tuple(_finding(f, "") for f in mentions),
+        advice=_prose(diagnosis.advice),
+        notes=_prose(diagnosis.notes),
+        clear=tuple(text.one_line(c.cause) for c in diagnosis.clear),
+        not_checked=sentences.not_checked(diagnosis.not_checked),
+        not_checked_count=units.count(len(diagnosis.not_checked)),
+        outcome=sentences.outcome(diagnosis.outcome),
+        early=sentences.early(diagnosis.early),
+        overhead=sentences.overhead(diagnosis.overhead),
+        probes_off=sentences.probes_off(diagnosis.overhead),
+        command=f"quickfit report {run} --format json",
+    )
+
+
+def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text.prose(t) for t in texts if t.strip())
+
+
+def _breakdown(breakdown: Breakdown) -> BreakdownView:
+    parts = [p for p in breakdown.parts if p.share >= MIN_PART_SHARE]
+    parts.sort(key=lambda part: part.share, reverse=True)
+    first_s = breakdown.time_to_first_step_s
+    return BreakdownView(
+        step=sentences.steps(breakdown),
+        first_step="" if first_s is None else f"after {units.seconds(first_s)}",
+        parts=tuple(_part(p) for p in parts),
+    )
+
+
+def _part(part: BreakdownPart) -> PartView:
+    filled = max(1, round(min(part.share, 1.0) * BAR_CELLS))
+    label = text.one_line(part.label, limit=40)
+    return PartView(label, units.share(part.share), units.seconds(part.step_s), "#" * filled)
+
+
+def _finding(finding: Finding, number: str) -> FindingView:
+    later = finding.after_first
+    where = finding.where
+    return FindingView(
+        number=number,
+        cause=text.one_line(finding.cause, limit=60),
+        severity=finding.severity,
+        gain=sentences.gain(finding.gain, finding.symptom),
+        gain_short=units.factor(finding.gain.likely),
+        basis=text.prose(finding.gain.basis),
+        after_first=units.factor(later.likely) if later else "",
+        summary=text.prose(finding.summary),
+        place=f"{text.path(where.file)}:{where.line}" if where else "",
+        cost=units.share(finding.cost_share),
+        evidence=tuple(_evidence(e) for e in finding.evidence),
+        not_found=_prose(finding.not_found),
+        fix=_fix(finding),
+    )
+
+
+def _evidence(evidence: Evidence) -> EvidenceView:
+    detail = text.prose(evidence.detail)
+    if evidence.where:
+        place = f"{text.path(evidence.where.file)}:{evidence.where.line}"
+        detail = f"{detail}, {place}" if detail else place
+    return EvidenceView(
+        text.prose(evidence.what), units.quantity(evidence.value, evidence.unit), detail
+    )
+
+
+def _fix(finding: Finding) -> FixView | None:
+    fix = finding.fix
+    if fix is None:
+        return None
+    before, after = text.code(fix.before, fix.after)
+    (example,) = text.code(fix.example)
+    return FixView(
+        title=text.prose(fix.title),
+        effect=sentences.EFFECTS[fix.kind],
+        before=before,
+        after=after,
+        example=() if before or after else example,
+        note=text.prose(fix.note),
+    )

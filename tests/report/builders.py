@@ -1,0 +1,176 @@
+"""Diagnoses in one line, for the tests of every report format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quickfit.findings import (
+    Breakdown,
+    BreakdownPart,
+    Clear,
+    DeviceVerdict,
+    Diagnosis,
+    EarlyVerdict,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    NotChecked,
+    Overhead,
+    RunOutcome,
+    Severity,
+    Symptom,
+)
+
+CPU_ONLY = DeviceVerdict(
+    status="cpu-only",
+    summary="CPU only: this machine has no accelerator; TensorFlow uses 2 CPU cores",
+)
+UNUSED_GPU = DeviceVerdict(
+    status="unused",
+    summary="1 GPU in this machine is not used: TensorFlow sees only the CPU",
+    machine=("NVIDIA A100-SXM4-40GB",),
+    facts=(
+        "the machine has: NVIDIA A100-SXM4-40GB (driver 550.54)",
+        "the installed wheel is tensorflow-cpu 2.21.0, which cannot use a GPU",
+    ),
+    advice="Install the wheel with CUDA: pip install 'tensorflow[and-cuda]==2.21.0'",
+)
+BREAKDOWN = Breakdown(
+    steps=412,
+    step_s=0.100,
+    step_spread_s=0.008,
+    warmup_steps=3,
+    parts=(
+        BreakdownPart("compute", "training step", 0.034, 0.34),
+        BreakdownPart("input", "waiting for input", 0.061, 0.61),
+        BreakdownPart("callbacks", "callbacks", 0.004, 0.04),
+        BreakdownPart("host", "Keras between steps", 0.0004, 0.004),
+    ),
+    time_to_first_step_s=8.2,
+)
+OVERHEAD = Overhead(step_cpu_s=6e-6, threads_core_share=0.003, probes=(("fit_loop", "on"),))
+
+
+# The working directory of the recorded run; the fixture `at_home` makes it that of the report.
+HOME = "/home/ada/project"
+
+
+def here(name: str) -> str:
+    """Return an absolute path below `HOME`, as recordings hold them."""
+    return f"{HOME}/{name}"
+
+
+def generator_finding(**changes: object) -> Finding:
+    """Return a severe finding of `py-generator-input`, with a fix shown as an example."""
+    return replace(_GENERATOR, where=Location(here("train.py"), 88, "model.fit(b)"), **changes)
+
+
+def map_finding(**changes: object) -> Finding:
+    """Return a finding of `sequential-map`, whose fix is a change of the user's own line."""
+    return replace(_MAP, where=Location(here("input/pipeline.py"), 41, "ds.map(decode)"), **changes)
+
+
+def callback_mention(**changes: object) -> Finding:
+    """Return a finding that is only worth one line."""
+    return replace(_MENTION, where=Location(here("train.py"), 61), **changes)
+
+
+def diagnosis(*findings: Finding, **changes: object) -> Diagnosis:
+    """Return the diagnosis of a plainly finished run with these findings."""
+    base = Diagnosis(
+        run=here(".quickfit/runs/train-20261104-021530.qfrun"),
+        script="train.py",
+        verdict="findings" if findings else "compute-bound",
+        headline="slow: 61 % of the training time is spent waiting for input"
+        if findings
+        else "compute-bound: the model is the limit; nothing here is worth fixing",
+        device=CPU_ONLY,
+        breakdown=BREAKDOWN,
+        findings=findings,
+        clear=(Clear("run-eagerly-on"), Clear("retrace-shapes"), Clear("shuffle-after-decode")),
+        not_checked=(),
+        overhead=OVERHEAD,
+        outcome=RunOutcome("finished", exit_code=0),
+    )
+    return replace(base, **changes)
+
+
+def full_diagnosis() -> Diagnosis:
+    """Return a diagnosis that uses every part of a report."""
+    after = Gain(1.1, 1.2, 1.3, "the step is shorter by then")
+    return diagnosis(
+        generator_finding(),
+        map_finding(after_first=after),
+        callback_mention(),
+        device=UNUSED_GPU,
+        not_checked=(
+            NotChecked("thermal-throttle", "no GPU readings (libnvidia-ml.so.1 not found)"),
+            NotChecked("gpu-shared", "no GPU readings (libnvidia-ml.so.1 not found)"),
+            NotChecked("slow-storage", "the run ended before its first epoch did"),
+        ),
+        overhead=replace(OVERHEAD, probes=(("stacks", "off: it cost 2.1 % of a core"),)),
+        outcome=RunOutcome("signal SIGINT", signal="SIGINT"),
+        advice=("Larger batches: 32 images fill 40 % of the cores.",),
+        notes=("The machine was busy: other processes took 18 % of the cores.",),
+        early=EarlyVerdict("compute-bound: the model is the limit", at_step=20, held=False),
+    )
+
+
+_GENERATOR = Finding(
+    cause="py-generator-input",
+    title="A Python generator cannot keep up with the model",
+    severity=Severity.SEVERE,
+    summary="`model.fit` waits for the Python generator `batches`, which makes one batch at a time",
+    where=None,
+    evidence=(
+        Evidence("step time spent waiting for input", 0.61, "share", "61 of 100 ms, 412 steps"),
+        Evidence("time to make one batch in `batches`", 0.097, "s", "one Python thread"),
+        Evidence("samples of the input thread inside PIL", 0.83, "share", "1,204 of 1,450 stacks"),
+    ),
+    gain=Gain(1.4, 1.9, 2.5, "decoding moves to two native threads that share the cores"),
+    cost_share=0.58,
+    claims=("input",),
+    fix=Fix(
+        title="Read and decode the images with tf.data instead of PIL",
+        kind=FixClass.EQUIVALENT,
+        example="ds = tf.data.Dataset.from_tensor_slices((paths, labels))\n"
+        "ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE)\n"
+        "ds = ds.batch(32).prefetch(tf.data.AUTOTUNE)",
+        note="PIL and TensorFlow resize differently; keep the filter you trained with.",
+    ),
+    not_found=("slow disk: reads took 2 % of the time",),
+)
+_MAP = Finding(
+    cause="sequential-map",
+    title="A map runs on one thread",
+    severity=Severity.REPORT,
+    summary="`map(decode)` runs on one thread",
+    where=None,
+    evidence=(
+        Evidence("step time spent waiting for input", 0.17, "share", "17 of 100 ms"),
+        Evidence("time in this map per batch", 0.052, "s"),
+    ),
+    gain=Gain(1.1, 1.3, 1.5, "the map shares the cores with the step"),
+    cost_share=0.16,
+    claims=("input",),
+    fix=Fix(
+        title="Run the map on several threads",
+        kind=FixClass.SAME_RESULTS,
+        before="    ds = ds.map(decode)",
+        after="    ds = ds.map(\n        decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+)
+_MENTION = Finding(
+    cause="callback-batch-slow",
+    title="A callback does much work after every batch",
+    symptom=Symptom.SLOW,
+    severity=Severity.MENTION,
+    summary="`Plot.on_train_batch_end` takes 6 % of the time",
+    where=None,
+    evidence=(Evidence("time in this callback per step", 0.006, "s"),),
+    gain=Gain(1.05, 1.06, 1.07, "the callback runs on the main thread"),
+    cost_share=0.06,
+)

@@ -1,0 +1,146 @@
+"""The view model: every number is text, and what is not worth telling is left out."""
+
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+from report.builders import (
+    BREAKDOWN,
+    OVERHEAD,
+    callback_mention,
+    diagnosis,
+    full_diagnosis,
+    generator_finding,
+    map_finding,
+)
+
+from quickfit.findings import (
+    BreakdownPart,
+    EarlyVerdict,
+    Fix,
+    FixClass,
+    Gain,
+    NotChecked,
+    RunOutcome,
+    Symptom,
+)
+from quickfit.report._sentences import EFFECTS
+from quickfit.report.view import view
+
+
+def leaves(value):
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from leaves(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from leaves(each)
+    elif value is not None:
+        yield value
+
+
+def shown_gain(low, likely, high, symptom=Symptom.SLOW):
+    finding = map_finding(gain=Gain(low, likely, high, "because"), symptom=symptom)
+    return view(diagnosis(finding)).findings[0].gain
+
+
+def test_every_number_is_already_text():
+    assert all(isinstance(leaf, str) for leaf in leaves(view(full_diagnosis())))
+
+
+def test_findings_are_numbered_and_mentions_kept_apart():
+    shown = view(diagnosis(callback_mention(), generator_finding(), map_finding()))
+    assert [(f.number, f.cause) for f in shown.findings] == [
+        ("1", "py-generator-input"),
+        ("2", "sequential-map"),
+    ]
+    assert [f.cause for f in shown.mentions] == ["callback-batch-slow"]
+
+
+@pytest.mark.parametrize(
+    ("gain", "text"),
+    [
+        ((1.4, 1.9, 2.5), "1.4–2.5× faster, likely 1.9×"),
+        ((8.0, 11.0, 14.0), "8.0–14× faster, likely 11×"),
+        ((1.0, 1.06, 1.3), "1.00–1.3× faster, likely 1.06×"),
+        ((2.0, 2.0, 2.0), "about 2.0× faster"),
+        ((1.2, 2.0, float("inf")), "about 2.0× faster"),
+        ((1.0, 1.0, 1.0), "no speed-up predicted"),
+        ((float("nan"),) * 3, "no speed-up predicted"),
+    ],
+)
+def test_a_gain_reads(gain, text):
+    assert shown_gain(*gain) == text
+
+
+def test_a_gain_that_is_not_speed_says_what_it_is():
+    assert shown_gain(1, 1, 1, symptom=Symptom.STUCK) == "gets the run going"
+    assert shown_gain(1, 1, 1, symptom=Symptom.WRONG) == "makes the run right"
+
+
+def test_parts_below_one_percent_are_left_out_and_the_largest_is_first():
+    shown = view(diagnosis()).breakdown
+    assert [p.label for p in shown.parts] == ["waiting for input", "training step", "callbacks"]
+
+
+@pytest.mark.parametrize("share", [float("nan"), -0.2, 0.0])
+def test_a_share_that_makes_no_sense_is_left_out(share):
+    odd = replace(BREAKDOWN, parts=(BreakdownPart("x", "x", 0.1, share),))
+    assert view(diagnosis(breakdown=odd)).breakdown.parts == ()
+
+
+def test_a_bar_never_exceeds_the_whole():
+    odd = replace(BREAKDOWN, parts=(BreakdownPart("x", "x", 0.1, 7.0),))
+    assert view(diagnosis(breakdown=odd)).breakdown.parts[0].bar == "#" * 20
+
+
+def test_an_example_is_shown_only_where_the_code_was_not_recognised():
+    fix = Fix("t", FixClass.SAME_RESULTS, before="a", after="b", example="c")
+    shown = view(diagnosis(map_finding(fix=fix))).findings[0].fix
+    assert (shown.before, shown.after, shown.example) == (("a",), ("b",), ())
+
+
+def test_every_class_of_fix_has_words():
+    assert set(EFFECTS) == set(FixClass)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (RunOutcome("finished", exit_code=0), ""),
+        (RunOutcome("finished"), ""),
+        (RunOutcome("exit 3", exit_code=3), "the script ended with exit code 3"),
+        (RunOutcome("signal SIGKILL", signal="SIGKILL"), "the script was ended by SIGKILL"),
+        (RunOutcome("running"), "the script is still running; this report covers it so far"),
+        (RunOutcome("unknown"), "how the script ended was not recorded"),
+    ],
+)
+def test_an_outcome_is_told_unless_the_script_plainly_finished(outcome, text):
+    assert view(diagnosis(outcome=outcome)).outcome == text
+
+
+def test_an_early_verdict_that_held_is_said_to_have_held():
+    early = EarlyVerdict("input-bound", at_step=20, held=True)
+    said = view(diagnosis(early=early)).early
+    assert said == "the early verdict, given at step 20, held"
+
+
+def test_causes_that_miss_the_same_thing_share_its_reason():
+    missing = tuple(NotChecked(name, "no GPU readings") for name in ("a", "b", "c"))
+    shown = view(diagnosis(not_checked=missing))
+    assert shown.not_checked == ("a, b and c, no GPU readings",)
+    assert shown.not_checked_count == "3"
+
+
+def test_overhead_that_was_not_measured_is_not_zero():
+    unknown = replace(OVERHEAD, step_cpu_s=None, threads_core_share=None)
+    assert view(diagnosis(overhead=unknown)).overhead == "cost not measured"
+
+
+def test_only_probes_that_are_off_are_told():
+    some = replace(OVERHEAD, probes=(("fit_loop", "on"), ("gpu", "off: no driver")))
+    assert view(diagnosis(overhead=some)).probes_off == ("gpu off: no driver",)
+
+
+def test_a_run_whose_name_needs_quotes_gives_a_command_to_paste():
+    shown = view(diagnosis(run="/data/my runs/a.qfrun"))
+    assert shown.command == "quickfit report '/data/my runs/a.qfrun' --format json"
