@@ -51,6 +51,13 @@ BREAKDOWN = Breakdown(
     ),
     time_to_first_step_s=8.2,
 )
+COMPUTE_BREAKDOWN = replace(
+    BREAKDOWN,
+    parts=(
+        BreakdownPart("compute", "training step", 0.097, 0.97),
+        BreakdownPart("input", "waiting for input", 0.002, 0.02),
+    ),
+)
 OVERHEAD = Overhead(step_cpu_s=6e-6, threads_core_share=0.003, probes=(("fit_loop", "on"),))
 
 
@@ -65,12 +72,17 @@ def here(name: str) -> str:
 
 def generator_finding(**changes: object) -> Finding:
     """Return a severe finding of `py-generator-input`, with a fix shown as an example."""
-    return replace(_GENERATOR, where=Location(here("train.py"), 88, "model.fit(b)"), **changes)
+    return replace(
+        _GENERATOR,
+        where=Location(here("train.py"), 88, "    model.fit(batches(), epochs=3)"),
+        **changes,
+    )
 
 
 def map_finding(**changes: object) -> Finding:
     """Return a finding of `sequential-map`, whose fix is a change of the user's own line."""
-    return replace(_MAP, where=Location(here("input/pipeline.py"), 41, "ds.map(decode)"), **changes)
+    where = Location(here("input/pipeline.py"), 41, "ds = ds.map(decode)")
+    return replace(_MAP, **{"where": where, **changes})
 
 
 def callback_mention(**changes: object) -> Finding:
@@ -88,7 +100,7 @@ def diagnosis(*findings: Finding, **changes: object) -> Diagnosis:
         if findings
         else "compute-bound: the model is the limit; nothing here is worth fixing",
         device=CPU_ONLY,
-        breakdown=BREAKDOWN,
+        breakdown=BREAKDOWN if findings else COMPUTE_BREAKDOWN,
         findings=findings,
         clear=(Clear("run-eagerly-on"), Clear("retrace-shapes"), Clear("shuffle-after-decode")),
         not_checked=(),

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from report.builders import HOME
 
 from quickfit.report import text
+from report.builders import HOME
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
 

@@ -59,6 +59,19 @@ def test_a_place_wider_than_its_column_gets_its_own_line():
     assert lines == ["   left", "     " + "/very/long" * 9 + ".py:1"]
 
 
+def test_a_place_is_never_broken():
+    lines = plain(columns(Span("left"), Span("/very/long" * 9 + ".py:1"), 60, lead=Span("   ")))
+    assert lines[1].strip() == "/very/long" * 9 + ".py:1"
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_further_lines_of_a_detail_start_behind_its_number(width):
+    right = Span("measured at the iterator, warm-up dropped, over many steps of 3 epochs")
+    lines = plain(columns(Span("wait"), right, width, lead=Span("   "), number="61 %  "))
+    first, second = lines[-2:]
+    assert first.index("measured") == len(second) - len(second.lstrip())
+
+
 def test_an_empty_right_column_takes_no_room():
     assert plain(columns(Span("left " * 4), Span(""), 40, lead=Span(""))) == ["left left left left"]
 
@@ -71,7 +84,9 @@ def test_an_empty_right_column_takes_no_room():
 )
 def test_no_line_is_wider_than_asked_for(left, right, width):
     lines = columns(Span(left), Span(right), width, lead=Span("1  "))
-    assert all(cells(painted(line, colored=False)) <= width for line in lines)
+    shown = [painted(line, colored=False) for line in lines]
+    # A single word is a place and is left whole.
+    assert all(cells(line) <= width or line.strip() == right for line in shown)
 
 
 @pytest.mark.parametrize("text", ["", " ", "  a  "])

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding
 
 import quickfit
 from quickfit.findings import Evidence, Gain
 from quickfit.report.to_json import dumps, to_json
+from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-json.md"
 

@@ -7,14 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report.builders import (
-    BREAKDOWN,
-    CPU_ONLY,
-    diagnosis,
-    full_diagnosis,
-    generator_finding,
-    map_finding,
-)
 
 from quickfit.findings import (
     BreakdownPart,
@@ -28,6 +20,14 @@ from quickfit.findings import (
     RunOutcome,
 )
 from quickfit.report.to_terminal import write_report
+from report.builders import (
+    BREAKDOWN,
+    CPU_ONLY,
+    diagnosis,
+    full_diagnosis,
+    generator_finding,
+    map_finding,
+)
 
 
 class Terminal(io.StringIO):
@@ -76,7 +76,7 @@ def test_colour_changes_no_character_and_no_line():
 
 
 def test_the_first_line_after_a_blank_one_is_the_device_verdict():
-    blank, first, second, *_ = written(full_diagnosis()).split("\n")
+    blank, first, *_ = written(full_diagnosis()).split("\n")
     assert blank == ""
     assert first.startswith("device   1 GPU in this machine is not used")
     assert written(diagnosis()).split("\n")[2].startswith("verdict  compute-bound")

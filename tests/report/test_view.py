@@ -3,15 +3,6 @@
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
-from report.builders import (
-    BREAKDOWN,
-    OVERHEAD,
-    callback_mention,
-    diagnosis,
-    full_diagnosis,
-    generator_finding,
-    map_finding,
-)
 
 from quickfit.findings import (
     BreakdownPart,
@@ -25,6 +16,15 @@ from quickfit.findings import (
 )
 from quickfit.report._sentences import EFFECTS
 from quickfit.report.view import view
+from report.builders import (
+    BREAKDOWN,
+    OVERHEAD,
+    callback_mention,
+    diagnosis,
+    full_diagnosis,
+    generator_finding,
+    map_finding,
+)
 
 
 def leaves(value):
@@ -77,8 +77,25 @@ def test_a_gain_that_is_not_speed_says_what_it_is():
     assert shown_gain(1, 1, 1, symptom=Symptom.WRONG) == "makes the run right"
 
 
+@pytest.mark.parametrize(
+    ("gain", "text"),
+    [
+        (Gain(1.4, 1.9, 2.5, "the cores are shared"), "why 1.9×: the cores are shared"),
+        (Gain(1.4, float("nan"), 2.5, "it hangs"), "why: it hangs"),
+        (Gain(1.4, 1.9, 2.5, " "), ""),
+    ],
+)
+def test_the_basis_of_a_gain_reads(gain, text):
+    assert view(diagnosis(map_finding(gain=gain))).findings[0].basis == text
+
+
+def test_a_finding_without_a_place_has_none():
+    finding = view(diagnosis(map_finding(where=None))).findings[0]
+    assert (finding.place, finding.source) == ("", "")
+
+
 def test_parts_below_one_percent_are_left_out_and_the_largest_is_first():
-    shown = view(diagnosis()).breakdown
+    shown = view(diagnosis(breakdown=BREAKDOWN)).breakdown
     assert [p.label for p in shown.parts] == ["waiting for input", "training step", "callbacks"]
 
 

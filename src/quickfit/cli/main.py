@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,18 +40,15 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        no_args_is_help=True,
     )
     commands.callback()(_quickfit)
     for name in COMMANDS:
-        if importlib.util.find_spec(f"quickfit.cli.{name}") is None:
-            continue  # FIXME
         module = importlib.import_module(f"quickfit.cli.{name}")
         commands.command(name)(getattr(module, name))
     return commands
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it this way
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"quickfit {__version__}")
         raise typer.Exit
@@ -88,7 +84,7 @@ def arranged(args: Sequence[str]) -> list[str]:
     """
     words = list(args)
     if not words:
-        return words
+        return ["--help"]
     if words[0] not in COMMANDS and _means_run(words[0]):
         words.insert(0, "run")
     if words[0] == "run":

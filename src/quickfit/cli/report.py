@@ -37,7 +37,8 @@ def report(
     from quickfit import diagnosis
     from quickfit.report import dumps, write_report
 
-    diagnosed = diagnosis.diagnose(run or _announced(newest_run(Path(".quickfit") / "runs")))
+    chosen = run or _announced(newest_run(Path(".quickfit") / "runs"))
+    diagnosed = diagnosis.diagnose(chosen)
     if format == Format.JSON:
         answer_text(dumps(diagnosed) + "\n")
         return

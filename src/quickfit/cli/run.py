@@ -41,7 +41,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run a training script under observation and say what makes it slow.
+    """Watch a training script and say what makes it slow.
 
     \b
         quickfit run train.py --epochs 3

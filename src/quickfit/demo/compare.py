@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit.demo.progress import ProgressLine
 from quickfit.errors import QuickfitError
 from quickfit.measuring.interleave import Comparison, Mark, compare, pause, take_turns
 
@@ -25,8 +26,6 @@ BLOCK_S = 1.3
 PATIENCE_S = 120.0
 # Far more than is measured: the scripts are ended when enough was seen.
 EPOCHS = 1_000_000
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ def measure_side_by_side(
     images: Path,
     scratch: Path,
     *,
+    line: ProgressLine,
     rounds: int = ROUNDS,
-    tell: Tell = lambda text: None,
 ) -> Comparison:
     """Start both scripts, warm them up, let them run in turn, and return how fast each was.
 
@@ -74,10 +73,13 @@ def measure_side_by_side(
     scratch.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         trials = [stack.enter_context(_started(s, images, scratch)) for s in scripts]
-        _warm_up(trials, tell)
-        tell(f"taking turns of {BLOCK_S:g} s")
+        line.say("starting both")
+        _warm_up(trials)
+        line.say("both are warm")
         groups = [trial.process.pid for trial in trials]
-        blocks = take_turns(groups, rounds=rounds, block_s=BLOCK_S)
+        blocks = take_turns(
+            groups, rounds=rounds, block_s=BLOCK_S, tell=lambda done: line.count(done, rounds)
+        )
         for trial in trials:
             trial.check_alive()
         result = compare(blocks, (trials[0].marks(), trials[1].marks()))
@@ -113,9 +115,8 @@ def _started(script: Path, images: Path, scratch: Path) -> Iterator[Trial]:
         process.wait()
 
 
-def _warm_up(trials: Sequence[Trial], tell: Tell) -> None:
+def _warm_up(trials: Sequence[Trial]) -> None:
     """Wait until every script has done its first steps, and stop each one there."""
-    tell("starting both scripts")
     deadline = time.monotonic() + PATIENCE_S
     waiting = list(trials)
     while waiting:

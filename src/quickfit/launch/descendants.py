@@ -48,9 +48,9 @@ def prctl(option: int, value: int) -> bool:
         return False
 
 
-def adopt_orphans() -> bool:
-    """Become the one whom orphans of the script are given to."""
-    return prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def adopt_orphans(*, wanted: bool) -> None:
+    """Become, or stop being, the one whom orphans of the script are given to."""
+    prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def descendants(*, without: Collection[int] = ()) -> list[Descendant]:

@@ -28,7 +28,7 @@ from quickfit.launch.target import Target
 
 INJECT = Path(__file__).with_name("inject")
 # The end of the script wakes us at once; this is for the early verdict and other deadlines.
-_TICK_S = 0.25
+_TICK_S = 0.1
 # A second Ctrl-C in a hurry does not cost the report; a later one means it.
 _PATIENCE_WITH_REPORT_S = 3.0
 
@@ -74,7 +74,8 @@ def run(
     try:
         patience.begin()
         if seen.is_reported:
-            say(f"the script {ending}; its report: quickfit report {_short(seen.folder)}")
+            again = f"quickfit report {_short(seen.folder)}"
+            say(f"the script {ending}; its report: {again}", mid_run=True)
         else:
             verdict.print_report(seen.folder)
     except KeyboardInterrupt:
@@ -97,7 +98,7 @@ def observe(
     place = prepare(target, output)
     if flags := dropped_flags():
         say(f"runs the script without {' '.join(flags)}, which would keep quickfit out of it")
-    adopt_orphans()
+    adopt_orphans(wanted=True)
     spared = {process.pid for process in descendants()}
     with SignalWatch() as signals:
         say(f"watching {target.name}, recording in {place.shown}")
@@ -110,6 +111,7 @@ def observe(
         place.note_end(ending)
         Leftovers(signals, script.poll, spared).end()
         place.settle()
+    adopt_orphans(wanted=False)
     return Observation(place.folder, ending.exit_code, ending.signal, answer.is_given)
 
 
@@ -127,7 +129,7 @@ def _wait(
             answer.take(arrival)
         forwarder.poll()
         answer.poll()
-        if follower is not None:
+        if follower is not None and not answer.is_asked:
             follower.poll()
     return ending
 

@@ -74,6 +74,11 @@ class InterruptAnswer:
         self._since_s: float | None = None
         self.is_given = False
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether there was a Ctrl-C."""
+        return self._since_s is not None
+
     def take(self, arrival: Arrival) -> None:
         """Note the first Ctrl-C and get ready while the script reacts to it."""
         if arrival.number == signal.SIGINT and self._since_s is None:

@@ -24,11 +24,10 @@ def say(text: str, *, mid_run: bool = False) -> None:
         mid_run: the script may have left the cursor inside a line (a progress bar, the `^C`
             of the terminal): on a terminal, start a new one.
     """
-    lines = [PREFIX + _printable(line) + "\n" for line in text.splitlines()]
-    if mid_run and lines and os.isatty(STDERR):
-        lines[0] = "\n" + lines[0]
-    for line in lines:
-        write(line)
+    start = "\n" if mid_run and os.isatty(STDERR) else ""
+    for line in text.splitlines():
+        write(f"{start}{PREFIX}{_printable(line)}\n")
+        start = ""
 
 
 def write(text: str) -> None:

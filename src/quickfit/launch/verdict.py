@@ -46,7 +46,7 @@ def print_report(folder: Path) -> bool:
     except Exception as error:  # noqa: BLE001 - anything: the user's exit code comes first
         _say_bug(error)
         return False
-    write(text.getvalue())
+    write(text.getvalue())  # it opens with an empty line
     return True
 
 

@@ -68,6 +68,10 @@ class Comparison:
         middle = statistics.median(self.ratios)
         return statistics.median(abs(ratio - middle) for ratio in self.ratios)
 
+    def swapped(self) -> Comparison:
+        """Return the same measurement told with the second program as the first."""
+        return Comparison(self.second, self.first, tuple(1 / ratio for ratio in self.ratios))
+
 
 def pause(group: int) -> None:
     """Stop all processes of a process group."""
@@ -84,13 +88,14 @@ def take_turns(
     *,
     rounds: int,
     block_s: float,
+    tell: Callable[[int], None] = lambda done: None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Block]:
     """Let stopped process groups run in turn, one at any time, and leave all stopped.
 
     Every second round goes backwards (A B, B A, …), so that a steady drift of the machine
-    favours nobody.
+    favours nobody. `tell` is called with the number of rounds done.
     """
     blocks = []
     for number in range(rounds):
@@ -103,6 +108,7 @@ def take_turns(
             finally:
                 pause(groups[who])
             blocks.append(Block(who, begin_s, clock()))
+        tell(number + 1)
     return blocks
 
 

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from quickfit.errors import RecordingError
+
 # tf.data keeps the last hundred times between two requests of its consumer.
 MAX_GAPS = 100
 
@@ -83,16 +85,19 @@ def snapshot_from_row(row: dict[str, Any]) -> Snapshot:
     """Return the snapshot that a row of `pipelines` holds.
 
     Raises:
-        ValueError: the row was mangled.
+        RecordingError: the row was mangled.
     """
     try:
-        nodes = {}
-        for item in json.loads(row["nodes"]):
-            node = Node(*item[:-1], tuple(item[-1]))
-            nodes[node.id] = node
-        root = int(row["root"])
-        if root not in nodes:
-            raise ValueError("the root node is missing")
-        return Snapshot(float(row["at_s"]), int(row["gaps"]), float(row["gap_s"]), root, nodes)
-    except (TypeError, KeyError, IndexError) as error:
-        raise ValueError(f"a pipeline snapshot cannot be read: {error}") from error
+        nodes = {int(item[0]): _node(item) for item in row["nodes"]}
+        root = nodes[int(row["root"])]
+    except (TypeError, KeyError, IndexError, ValueError) as error:
+        raise RecordingError(
+            f"this recording is damaged (a pipeline snapshot cannot be read: {error}).\n"
+            "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
+        ) from error
+    return Snapshot(row["at_s"], row["gaps"], row["gap_s"], root.id, nodes)
+
+
+def _node(item: list[Any]) -> Node:
+    fields = [*item[:11], tuple(item[11])]
+    return Node(*fields)

@@ -58,4 +58,5 @@ def timed_iterator(
     `zip` asks its three iterators in turn from C, so an error in `items` travels through no
     Python frame of ours. `begin` and `end` must not return None.
     """
-    return map(operator.itemgetter(1), zip(iter(begin, None), items, iter(end, None)))
+    stamped = zip(iter(begin, None), items, iter(end, None), strict=False)
+    return map(operator.itemgetter(1), stamped)

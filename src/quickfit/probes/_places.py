@@ -97,5 +97,6 @@ def place_of_function(function: Any) -> Place | None:  # any callable a user may
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        call = vars(type(function)).get("__call__")
+        code = getattr(call, "__code__", None)
     return place_of_code(code) if code is not None else None

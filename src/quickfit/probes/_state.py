@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
-from quickfit.probes._places import Place
+from quickfit.probes._places import Place, is_user_file
 from quickfit.probes._probe import Probe
 from quickfit.recording.writer import Writer
 
@@ -93,8 +93,8 @@ class State:
         return [loop for loop in self.loops if not loop.is_over]
 
     def source(self, place: Place | None) -> Place | None:
-        """Keep the text of the file a place points at; return the place."""
-        if place is not None:
+        """Keep the text of the user's file a place points at; return the place."""
+        if place is not None and is_user_file(place.file):
             self.writer.add_source(place.file)
         return place
 

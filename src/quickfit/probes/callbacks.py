@@ -130,16 +130,17 @@ def _hook_place(callback: Any, hook: str) -> Place | None:
 def write_totals(state: State) -> None:
     """Record the running totals of every callback of the loops that run now or just ended."""
     for loop in state.loops[-3:]:
+        described = loop.callback_places
         for hook, totals in list(loop.hook_totals.items()):
-            described = loop.callback_places
-            for (name, places), (calls, wall_s) in zip(described, list(totals), strict=False):
+            for position, ((name, places), total) in enumerate(
+                zip(described, totals, strict=False)
+            ):
+                if not total[0]:
+                    continue
                 place = state.source(places.get(hook))
                 file, line = (place.file, place.line) if place else (None, None)
-                row = (loop.id, name, file, line, hook, int(calls), wall_s)
-                key = ("callback", loop.id, hook, name, line)
-                if calls and state.kept.get(key) != row:
-                    state.kept[key] = row  # type: ignore[index]
-                    state.writer.add("callbacks", row)
+                row = (loop.id, position, hook, name, file, line, int(total[0]), total[1])
+                state.writer.add("callbacks", row)
 
 
 def bench_list(callbacks: int) -> TimedCallbacks:
@@ -147,7 +148,8 @@ def bench_list(callbacks: int) -> TimedCallbacks:
     observers: dict[str, Observer] = {"bench_begin": step_begins, "bench_end": step_ends}
     bench = TimedCallbacks([None] * callbacks, None, observers)
     bench.loop = Loop(0, "bench", None, 0.0, 0.0, 0, {})
-    bench.add_step = deque(maxlen=1).append
+    sink: deque[tuple[Any, ...]] = deque(maxlen=1)
+    bench.add_step = sink.append
     return bench
 
 

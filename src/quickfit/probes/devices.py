@@ -121,7 +121,9 @@ def _nvml_names() -> list[str]:
         return []
     try:
         count = pynvml.nvmlDeviceGetCount()
-        names = [pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count)]
+        names = [
+            pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count)
+        ]
         return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
     finally:
         pynvml.nvmlShutdown()

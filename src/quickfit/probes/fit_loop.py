@@ -144,7 +144,17 @@ def _write_loop(loop: Loop, state: State) -> None:
     facts = json.dumps(loop.facts, default=str)
     state.writer.add(
         "loops",
-        (loop.id, loop.kind, file, line, loop.entered_s, loop.begin_s, end_s, str(loop.thread), facts),
+        (
+            loop.id,
+            loop.kind,
+            file,
+            line,
+            loop.entered_s,
+            loop.begin_s,
+            end_s,
+            str(loop.thread),
+            facts,
+        ),
     )
 
 

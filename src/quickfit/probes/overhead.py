@@ -16,11 +16,11 @@ _started_s = now()
 def write(state: State) -> None:
     """Record the running totals of every part of quickfit, and stop a probe that costs too much."""
     at_s = now()
-    state.writer.add("overhead", (at_s, "background", 0, state.kept["background_cpu_s"]))
+    state.writer.add("overhead", ("background", at_s, 0, state.kept["background_cpu_s"]))
     said: dict[str, tuple[str, str]] = state.kept.setdefault("probe_states", {})
     for probe in state.probes.values():
         if probe.calls:
-            state.writer.add("overhead", (at_s, probe.name, probe.calls, probe.cpu_s))
+            state.writer.add("overhead", (probe.name, at_s, probe.calls, probe.cpu_s))
         if probe.cpu_s > max(MAX_PROBE_CPU_S, MAX_PROBE_SHARE * (at_s - _started_s)):
             probe.turn_off("off", f"used {probe.cpu_s:.1f} s of CPU, more than its budget")
         if said.get(probe.name) != (probe.state, probe.detail):
@@ -29,7 +29,7 @@ def write(state: State) -> None:
     if state.loops and not state.kept.get("is_step_cost_known"):
         state.kept["is_step_cost_known"] = True
         cpu_s = _step_cost_s(len(state.loops[-1].callback_places))
-        state.writer.add("overhead", (at_s, "step", _CALIBRATION_STEPS, cpu_s))
+        state.writer.add("overhead", ("step", at_s, _CALIBRATION_STEPS, cpu_s))
 
 
 def _step_cost_s(callbacks: int) -> float:

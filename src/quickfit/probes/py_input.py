@@ -23,7 +23,9 @@ class PyInput:
     `wall_s` is the time inside its `next`. With several workers that is the wait for them.
     """
 
-    def __init__(self, number: int, kind: str, name: str, place: Place | None, workers: int) -> None:
+    def __init__(
+        self, number: int, kind: str, name: str, place: Place | None, workers: int
+    ) -> None:
         self.id = number
         self.kind = kind
         self.name = name
@@ -109,9 +111,7 @@ def _time_py_dataset(adapter: Any, state: State) -> None:
     adapter._quickfit = True
 
 
-def _new_input(
-    state: State, kind: str, name: str, place: Place | None, *, workers: int
-) -> PyInput:
+def _new_input(state: State, kind: str, name: str, place: Place | None, *, workers: int) -> PyInput:
     state.source(place)
     watched = PyInput(state.new_id("py_input"), kind, name, place, workers)
     state.py_inputs = [*state.py_inputs[-15:], watched]
@@ -135,7 +135,9 @@ def _place_of_iterator(source: Any) -> Place | None:
     code = getattr(source, "gi_code", None)
     if code is not None:
         return place_of_code(code)
-    return place_of_function(getattr(type(source), "__next__", None)) if source is not None else None
+    return (
+        place_of_function(getattr(type(source), "__next__", None)) if source is not None else None
+    )
 
 
 def _name_of(source: Any) -> str:

@@ -46,14 +46,18 @@ def start(folder: Path, *, role: str, stop: dict[str, float] | None = None) -> N
         return
     state = Current.state = _new_state(folder, role)
     state.stop_steps = int(stop["steps"]) if stop and stop.get("steps") else None
-    state.stop_at_s = time.perf_counter() + stop["seconds"] if stop and stop.get("seconds") else None
+    state.stop_at_s = (
+        time.perf_counter() + stop["seconds"] if stop and stop.get("seconds") else None
+    )
     _install_hooks(state)
     if role == "main":
         # On disk before the script's first line: however it ends, there is a recording.
         state.writer.flush()
     _start_background(state)
     os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
     )
     atexit.register(finish)
 

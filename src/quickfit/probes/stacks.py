@@ -83,7 +83,7 @@ class StackSampler:
 
 def _walk(frame: FrameType | None) -> tuple[Key, bool]:
     """Return a stack, innermost frame first, and whether it makes input."""
-    frames = []
+    frames: list[tuple[str, int, str]] = []
     is_input = False
     while frame is not None and len(frames) < MAX_DEPTH:
         code = frame.f_code

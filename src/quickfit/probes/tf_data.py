@@ -177,7 +177,7 @@ def _number(value: Any) -> int | None:
 
 
 def _graph_facts(dataset: Any) -> dict[str, Any]:
-    """Return whether the function given to `map` runs Python, and whether it draws random numbers."""
+    """Return whether the function given to `map` runs Python, and whether it keeps state."""
     facts: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # a function that was never traced
         operations = dataset._map_func.function.graph.get_operations()

@@ -15,7 +15,18 @@ from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, 
 # Enough for a week of trying things; one run is a few megabytes.
 KEPT_RUNS = 20
 # SQLite's WAL needs shared memory, which these do not offer between processes.
-NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "afs", "ceph", "glusterfs")
+NETWORK_FILE_SYSTEMS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "fuse",
+    "9p",
+    "lustre",
+    "gpfs",
+    "afs",
+    "ceph",
+    "glusterfs",
+)
 
 
 def default_run_folder(script: str, *, home: Path | None = None) -> Path:

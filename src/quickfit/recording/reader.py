@@ -18,9 +18,11 @@ from quickfit.recording import folder as folders
 from quickfit.recording.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
+    JSON_COLUMNS,
     PROCESS_SUFFIX,
     RUN_FILE,
     TABLES,
+    columns,
 )
 
 Row = dict[str, Any]  # one row: column name to text, number or None
@@ -131,17 +133,43 @@ def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
     db.execute("BEGIN")
     present = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     if "meta" not in present:
-        raise RecordingError(
-            f"{path}: this recording is damaged (it has no table of facts).\n"
-            "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
-        )
+        raise _damaged(path, "it has no table of facts")
     facts = {key: _fact(value) for key, value in db.execute("SELECT key, value FROM meta")}
     tables = {}
     for table in TABLES.keys() & present - {"meta"}:
         cursor = db.execute(f"SELECT * FROM {table} ORDER BY rowid")
         names = [column[0] for column in cursor.description]
         tables[table] = [dict(zip(names, row, strict=True)) for row in cursor]
+        _check_types(path, table, tables[table])
     return ProcessRecording(path, facts, tables)
+
+
+def _check_types(path: Path, table: str, rows: list[Row]) -> None:
+    """Refuse rows that SQLite took although their values do not fit; unpack what is JSON."""
+    for column in columns(table):
+        kinds = str if column.kind == "TEXT" else (int, float)
+        is_json = (table, column.name) in JSON_COLUMNS
+        for place, row in enumerate(rows):
+            value = row.get(column.name)
+            if not isinstance(value, kinds) and not (column.may_miss and value is None):
+                what = f"table {table}, row {place}: {column.name} is {str(value)[:40]!r}"
+                raise _damaged(path, what)
+            if is_json and isinstance(value, str):
+                row[column.name] = _unpacked(path, table, column.name, value)
+
+
+def _unpacked(path: Path, table: str, name: str, value: str) -> Any:  # JSON: any plain value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise _damaged(path, f"table {table}: {name} is not JSON") from error
+
+
+def _damaged(path: Path, what: str) -> RecordingError:
+    return RecordingError(
+        f"{path}: this recording is damaged ({what}).\n"
+        "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
+    )
 
 
 def _fact(value: str) -> Any:  # JSON: any plain value

@@ -3,9 +3,13 @@
 A run is a folder `NAME.qfrun`. Every process of the run writes one SQLite file in it, named
 after its process id. `docs/recording-format.md` describes each column.
 
+A column may be missing a value only where its type ends in `?`.
+
 Times are seconds of the monotonic clock, which all processes of one machine share; `meta`
 holds the wall-clock time that belongs to one of them.
 """
+
+from dataclasses import dataclass
 
 # "QFit" in ASCII: tells a quickfit file from any other SQLite file.
 APPLICATION_ID = 0x51466974
@@ -14,58 +18,98 @@ RUN_SUFFIX = ".qfrun"
 PROCESS_SUFFIX = ".sqlite"
 RUN_FILE = "run.json"
 
+# Columns that hold JSON; the reader hands out what they mean.
+JSON_COLUMNS = {
+    ("loops", "facts"),
+    ("datasets", "inputs"),
+    ("datasets", "facts"),
+    ("pipelines", "nodes"),
+    ("stacks", "frames"),
+    ("step_blocks", "sums"),
+    ("step_blocks", "histogram"),
+}
+
 TABLES: dict[str, str] = {
     # Facts about the process: argv, versions, clocks. One row per fact, the value as JSON.
-    "meta": "key TEXT PRIMARY KEY, value TEXT NOT NULL",
+    "meta": "key TEXT KEY, value TEXT",
     # One row per training loop, such as one call of `fit`.
     "loops": (
-        "id INTEGER PRIMARY KEY, kind TEXT, file TEXT, line INTEGER, entered_s REAL,"
-        " begin_s REAL, end_s REAL, thread TEXT, facts TEXT"
+        "id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, entered_s REAL, begin_s REAL, "
+        "end_s REAL?, thread TEXT?, facts TEXT"
     ),
-    "epochs": "loop INTEGER, epoch INTEGER, begin_s REAL, end_s REAL, validation_s REAL",
+    "epochs": ("loop INTEGER, epoch INTEGER, begin_s REAL, end_s REAL, validation_s REAL?"),
     # One row per call of the train function (one step, or steps_per_execution of them).
     "steps": (
-        "loop INTEGER, epoch INTEGER, step INTEGER, begin_s REAL, call_s REAL, logs_s REAL,"
-        " callbacks_s REAL, callbacks_cpu_s REAL, end_s REAL, cpu_s REAL"
+        "loop INTEGER, epoch INTEGER, step INTEGER, begin_s REAL, call_s REAL, logs_s REAL?, "
+        "callbacks_s REAL, callbacks_cpu_s REAL, end_s REAL, cpu_s REAL"
     ),
     # Old steps, thinned: sums, and a histogram of the step time that merges exactly.
     "step_blocks": (
-        "loop INTEGER, first_step INTEGER, steps INTEGER, begin_s REAL, end_s REAL, sums TEXT,"
-        " histogram TEXT"
+        "loop INTEGER, first_step INTEGER, steps INTEGER, begin_s REAL, end_s REAL, sums "
+        "TEXT, histogram TEXT"
     ),
-    # Running totals per callback and hook; the last row of each is the total.
+    # Totals per callback (by its position in the list) and hook.
     "callbacks": (
-        "loop INTEGER, name TEXT, file TEXT, line INTEGER, hook TEXT, calls INTEGER, wall_s REAL"
+        "loop INTEGER KEY, position INTEGER KEY, hook TEXT KEY, name TEXT, file TEXT?, line "
+        "INTEGER?, calls INTEGER, wall_s REAL"
     ),
     # One row per dataset operation that was built.
-    "datasets": (
-        "id INTEGER PRIMARY KEY, kind TEXT, file TEXT, line INTEGER, inputs TEXT, facts TEXT"
-    ),
-    "iterators": "id INTEGER PRIMARY KEY, loop INTEGER, phase TEXT, dataset INTEGER, created_s REAL",
+    "datasets": ("id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, inputs TEXT, facts TEXT"),
+    "iterators": ("id INTEGER KEY, loop INTEGER, phase TEXT, dataset INTEGER, created_s REAL"),
     # tf.data's own model of a pipeline at one moment; counters only ever grow.
-    "pipelines": "iterator INTEGER, at_s REAL, gaps INTEGER, gap_s REAL, root INTEGER, nodes TEXT",
+    "pipelines": (
+        "iterator INTEGER, at_s REAL, gaps INTEGER, gap_s REAL, root INTEGER, nodes TEXT"
+    ),
     # Running totals of a Python generator or PyDataset that feeds a loop.
     "py_inputs": (
-        "id INTEGER, at_s REAL, loop INTEGER, kind TEXT, name TEXT, file TEXT, line INTEGER,"
-        " workers INTEGER, batches INTEGER, wall_s REAL, cpu_s REAL, busy INTEGER"
+        "id INTEGER, at_s REAL, loop INTEGER?, kind TEXT, name TEXT, file TEXT?, line "
+        "INTEGER?, workers INTEGER, batches INTEGER, wall_s REAL, cpu_s REAL, busy INTEGER"
     ),
     "traces": (
-        "at_s REAL, duration_s REAL, name TEXT, file TEXT, line INTEGER, caller_file TEXT,"
-        " caller_line INTEGER, ops INTEGER, signature TEXT, function INTEGER, nested INTEGER,"
-        " loop INTEGER"
+        "at_s REAL, duration_s REAL, name TEXT, file TEXT?, line INTEGER?, caller_file TEXT?, "
+        "caller_line INTEGER?, ops INTEGER?, signature TEXT?, function INTEGER, nested "
+        "INTEGER, loop INTEGER?"
     ),
-    "frames": "id INTEGER PRIMARY KEY, file TEXT, line INTEGER, function TEXT, is_user INTEGER",
-    "stacks": "id INTEGER PRIMARY KEY, role TEXT, frames TEXT",
+    "frames": ("id INTEGER KEY, file TEXT, line INTEGER, function TEXT, is_user INTEGER"),
+    "stacks": "id INTEGER KEY, role TEXT, frames TEXT",
     # How often a stack was seen, per half second.
-    "samples": "at_s REAL, stack INTEGER, loop INTEGER, seen INTEGER",
+    "samples": "at_s REAL, stack INTEGER, loop INTEGER?, seen INTEGER",
     "machine": (
-        "at_s REAL, cpu_s REAL, main_cpu_s REAL, rss_bytes INTEGER, run_delay_s REAL,"
-        " main_run_delay_s REAL, system_busy_s REAL, read_bytes INTEGER, major_faults INTEGER,"
-        " threads INTEGER, pressure REAL"
+        "at_s REAL, cpu_s REAL, main_cpu_s REAL?, rss_bytes INTEGER?, run_delay_s REAL?, "
+        "main_run_delay_s REAL?, system_busy_s REAL?, read_bytes INTEGER?, major_faults "
+        "INTEGER?, threads INTEGER?, pressure REAL?"
     ),
-    "overhead": "at_s REAL, part TEXT, calls INTEGER, cpu_s REAL",
-    "probes": "name TEXT PRIMARY KEY, state TEXT, detail TEXT",
-    "sources": "file TEXT PRIMARY KEY, sha256 TEXT, text TEXT",
+    # Totals of what quickfit itself used, by part.
+    "overhead": "part TEXT KEY, at_s REAL, calls INTEGER, cpu_s REAL",
+    "probes": "name TEXT KEY, state TEXT?, detail TEXT?",
+    "sources": "file TEXT KEY, sha256 TEXT, text TEXT",
     "device_requests": "device TEXT, file TEXT, line INTEGER",
     "notes": "at_s REAL, text TEXT",
 }
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    kind: str
+    may_miss: bool
+    is_key: bool
+
+
+def columns(table: str) -> list[Column]:
+    """Return the columns of a table."""
+    found = []
+    for text in TABLES[table].split(","):
+        name, kind, *rest = text.split()
+        found.append(Column(name, kind.rstrip("?"), kind.endswith("?"), "KEY" in rest))
+    return found
+
+
+def create_sql(table: str) -> str:
+    """Return the statement that makes a table."""
+    parts = [f"{c.name} {c.kind}{'' if c.may_miss else ' NOT NULL'}" for c in columns(table)]
+    keys = [column.name for column in columns(table) if column.is_key]
+    key = [f"PRIMARY KEY ({', '.join(keys)})"] if keys else []
+    return f"CREATE TABLE {table} ({', '.join(parts + key)})"

@@ -11,8 +11,14 @@ import math
 import sqlite3
 
 # Rows a table may reach before it is thinned to about half.
-BOUNDS = {"steps": 40_000, "step_blocks": 4_000, "pipelines": 2_400, "py_inputs": 4_800,
-          "machine": 4_800, "samples": 40_000, "overhead": 4_800, "callbacks": 20_000}
+BOUNDS = {
+    "steps": 40_000,
+    "step_blocks": 4_000,
+    "pipelines": 2_400,
+    "py_inputs": 4_800,
+    "machine": 4_800,
+    "samples": 40_000,
+}
 BLOCK_STEPS = 100
 # The newest steps stay in full: trends and verdicts look at them.
 FULL_STEPS = 20_000
@@ -22,7 +28,7 @@ BINS_PER_DOUBLING = 8
 SMALLEST_S = 1e-6
 _SUMS = ("call_s", "logs_s", "callbacks_s", "callbacks_cpu_s", "cpu_s")
 # Tables of running totals: the key columns tell the series apart.
-_SERIES = {"pipelines": "iterator", "py_inputs": "id", "machine": "0", "overhead": "part"}
+_SERIES = {"pipelines": "iterator", "py_inputs": "id", "machine": "0"}
 
 
 def thin(db: sqlite3.Connection, table: str) -> int:
@@ -33,17 +39,13 @@ def thin(db: sqlite3.Connection, table: str) -> int:
         _merge_blocks(db)
     elif table == "samples":
         _merge_samples(db)
-    elif table == "callbacks":
-        db.execute(
-            "DELETE FROM callbacks WHERE rowid NOT IN"
-            " (SELECT max(rowid) FROM callbacks GROUP BY loop, name, file, line, hook)"
-        )
     else:
         key = _SERIES[table]
         db.execute(
-            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number()"
-            f" OVER (PARTITION BY {key} ORDER BY rowid) AS place, count(*) OVER (PARTITION BY {key})"
-            " AS total FROM " + table + ") WHERE place % 2 = 0 AND place < total)"
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"
+            f" row_number() OVER (PARTITION BY {key} ORDER BY rowid) AS place,"
+            f" count(*) OVER (PARTITION BY {key}) AS total FROM {table})"
+            " WHERE place % 2 = 0 AND place < total)"
         )
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
@@ -108,7 +110,7 @@ def _merge_blocks(db: sqlite3.Connection) -> None:
 
 
 def _merge_samples(db: sqlite3.Connection) -> None:
-    """Count the samples of one stack over longer and longer windows until half the bound is free."""
+    """Count the samples of a stack over longer windows until half the bound is free."""
     window_s = 30.0
     while True:
         window_s *= 2

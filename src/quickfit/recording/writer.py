@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from quickfit.recording import thinning
-from quickfit.recording.schema import APPLICATION_ID, FORMAT_VERSION, PROCESS_SUFFIX, TABLES
+from quickfit.recording.schema import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    PROCESS_SUFFIX,
+    TABLES,
+    create_sql,
+)
 
 # A user file larger than this is not stored: nobody reads a report of it line by line.
 MAX_SOURCE_BYTES = 1_000_000
@@ -128,8 +134,8 @@ class Writer:
             db.execute("BEGIN")
             db.execute(f"PRAGMA application_id={APPLICATION_ID}")
             db.execute(f"PRAGMA user_version={FORMAT_VERSION}")
-            for name, columns in TABLES.items():
-                db.execute(f"CREATE TABLE {name} ({columns})")
+            for name in TABLES:
+                db.execute(create_sql(name))
             facts: Iterable[tuple[str, str]] = (
                 (key, json.dumps(value, default=str)) for key, value in self.facts.items()
             )

@@ -57,22 +57,23 @@ def paragraph(text: str, width: int, *, lead: Span, style: str = "") -> list[Lin
     return [(lead, Span(first, style)), *((hanging, Span(line, style)) for line in rest)]
 
 
-def columns(left: Span, right: Span, width: int, *, lead: Span) -> list[Line]:
-    """Return two texts side by side, or below each other where that does not fit."""
-    if not right.text:
+def columns(left: Span, right: Span, width: int, *, lead: Span, number: str = "") -> list[Line]:
+    """Return two texts side by side, or below each other where that does not fit.
+
+    `number` stands in front of the right text, whose further lines start behind it.
+    """
+    if not (right.text or number):
         return paragraph(left.text, width, lead=lead, style=left.style)
     room = width - _column(width)
-    if width < MIN_COLUMNS_WIDTH or max(map(cells, _BREAK.split(right.text))) > room:
-        return _stacked(left, right, width, lead)
+    widest = max(map(cells, _BREAK.split(right.text)))
+    if width < MIN_COLUMNS_WIDTH or cells(number) + widest > room:
+        return _stacked(left, right, width, lead=lead, number=number)
     lefts = wrap(left.text, _column(width) - cells(lead.text) - 2)
+    rights = _hanging(right, room, lead=Span(number, right.style))
     return [
         _side_by_side(lead if n == 0 else Span(" " * cells(lead.text)), one, other, width)
         for n, (one, other) in enumerate(
-            itertools.zip_longest(
-                (Span(line, left.style) for line in lefts),
-                (Span(line, right.style) for line in wrap(right.text, room)),
-                fillvalue=Span(""),
-            )
+            itertools.zip_longest((Span(t, left.style) for t in lefts), rights)
         )
     ]
 
@@ -82,20 +83,28 @@ def _column(width: int) -> int:
     return width * 53 // 100
 
 
-def _side_by_side(lead: Span, left: Span, right: Span, width: int) -> Line:
+def _side_by_side(lead: Span, left: Span | None, right: Line | None, width: int) -> Line:
+    left = left or Span("")
     gap = _column(width) - cells(lead.text) - cells(left.text)
-    return (lead, left, Span(" " * gap), right)
+    return (lead, left, Span(" " * gap), *(right or ()))
 
 
-def _stacked(left: Span, right: Span, width: int, lead: Span) -> list[Line]:
-    gap = width - cells(lead.text) - cells(left.text) - cells(right.text)
+def _stacked(left: Span, right: Span, width: int, *, lead: Span, number: str) -> list[Line]:
+    gap = width - sum(map(cells, (lead.text, left.text, number, right.text)))
     if gap >= 2:
-        return [(lead, left, Span(" " * gap), right)]
-    below = Span(" " * cells(lead.text) + "  ")
+        return [(lead, left, Span(" " * gap), Span(number + right.text, right.style))]
+    below = Span(" " * cells(lead.text) + "  " + number, right.style)
     return [
         *paragraph(left.text, width, lead=lead, style=left.style),
-        *paragraph(right.text, width, lead=below, style=right.style),
+        *_hanging(right, width, lead=below),
     ]
+
+
+def _hanging(text: Span, width: int, *, lead: Span) -> list[Line]:
+    if " " not in text.text:
+        # A single word is a place, to be clicked or copied: the terminal may wrap it, not we.
+        return [(lead, text)]
+    return paragraph(text.text, width, lead=lead, style=text.style)
 
 
 def painted(line: Line, *, colored: bool) -> str:

@@ -11,6 +11,7 @@ from quickfit.findings import (
     EarlyVerdict,
     FixClass,
     Gain,
+    Location,
     NotChecked,
     Overhead,
     RunOutcome,
@@ -42,6 +43,19 @@ def gain(gain: Gain, symptom: Symptom) -> str:
     if low == high or not (math.isfinite(gain.low) and math.isfinite(gain.high)):
         return f"about {likely} faster"
     return f"{low.rstrip('×')}–{high} faster, likely {likely}"
+
+
+def basis(gain: Gain) -> str:
+    """Return why a gain is believed, or nothing when no reason was given."""
+    if not gain.basis.strip():
+        return ""
+    what = f"why {units.factor(gain.likely)}" if math.isfinite(gain.likely) else "why"
+    return f"{what}: {text.prose(gain.basis)}"
+
+
+def place(where: Location | None) -> str:
+    """Return a place as `train.py:41`, or nothing when there is none."""
+    return f"{text.path(where.file)}:{where.line}" if where else ""
 
 
 def steps(breakdown: Breakdown) -> str:

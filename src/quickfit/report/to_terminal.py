@@ -111,10 +111,12 @@ def _finding(finding: FindingView, width: int) -> Iterator[Line]:
         later = Span(f"after the first fix: {finding.after_first}", "green")
         yield from columns(Span(""), later, width, lead=_PAD)
     yield from columns(Span(finding.summary), Span(finding.place, "cyan"), width, lead=_PAD)
+    # The line is not shown twice: a change begins with it.
+    if finding.source and not (finding.fix and finding.fix.before):
+        yield (_PAD, Span(f"> {finding.source}", "cyan"))
     yield from _evidence(finding, width)
     if finding.basis:
-        why = f"why {finding.gain_short}: {finding.basis}"
-        yield from paragraph(why, width, lead=_PAD, style="dim")
+        yield from paragraph(finding.basis, width, lead=_PAD, style="dim")
     if finding.not_found:
         other = f"ruled out: {'; '.join(finding.not_found)}"
         yield from paragraph(other, width, lead=_PAD, style="dim")
@@ -128,9 +130,9 @@ def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
     facts = [*finding.evidence, cost]
     number_width = max(cells(fact.value) for fact in facts)
     for fact in facts:
-        padded = fact.value + " " * (number_width - cells(fact.value))
-        right = f"{padded}  {fact.detail}" if fact.detail else fact.value
-        yield from columns(Span(fact.what), Span(right), width, lead=_PAD)
+        padded = fact.value + " " * (number_width - cells(fact.value) + 2)
+        number = padded if fact.detail else fact.value
+        yield from columns(Span(fact.what), Span(fact.detail), width, lead=_PAD, number=number)
 
 
 def _fix(fix: FixView, width: int) -> Iterator[Line]:

@@ -61,17 +61,17 @@ class FixView:
 
 @dataclass(frozen=True)
 class FindingView:
-    """One finding in words; `gain_short` is the likely factor alone."""
+    """One finding in words; `number` is empty for one that is only mentioned."""
 
     number: str
     cause: str
     severity: str
     gain: str
-    gain_short: str
     basis: str
     after_first: str
     summary: str
     place: str
+    source: str
     cost: str
     evidence: tuple[EvidenceView, ...]
     not_found: tuple[str, ...]
@@ -160,11 +160,11 @@ def _finding(finding: Finding, number: str) -> FindingView:
         cause=text.one_line(finding.cause, limit=60),
         severity=finding.severity,
         gain=sentences.gain(finding.gain, finding.symptom),
-        gain_short=units.factor(finding.gain.likely),
-        basis=text.prose(finding.gain.basis),
+        basis=sentences.basis(finding.gain),
         after_first=units.factor(later.likely) if later else "",
         summary=text.prose(finding.summary),
-        place=f"{text.path(where.file)}:{where.line}" if where else "",
+        place=sentences.place(where),
+        source=text.one_line(where.text.strip()) if where else "",
         cost=units.share(finding.cost_share),
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
@@ -173,12 +173,11 @@ def _finding(finding: Finding, number: str) -> FindingView:
 
 
 def _evidence(evidence: Evidence) -> EvidenceView:
-    detail = text.prose(evidence.detail)
-    if evidence.where:
-        place = f"{text.path(evidence.where.file)}:{evidence.where.line}"
-        detail = f"{detail}, {place}" if detail else place
+    details = (text.prose(evidence.detail), sentences.place(evidence.where))
     return EvidenceView(
-        text.prose(evidence.what), units.quantity(evidence.value, evidence.unit), detail
+        what=text.prose(evidence.what),
+        value=units.quantity(evidence.value, evidence.unit),
+        detail=", ".join(each for each in details if each),
     )
 
 

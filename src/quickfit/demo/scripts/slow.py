@@ -15,7 +15,7 @@ BATCH_SIZE = 32
 def load_image(path):
     image = Image.open(path).convert("RGB")
     image = image.resize(IMAGE_SIZE, Image.BILINEAR)
-    return np.array(image, dtype=np.float32) / 255.0
+    return np.array(image) / 255.0
 
 
 def image_batches(paths, class_names):

@@ -44,10 +44,10 @@ def time_every_fit(marks):
 def main():
     parent, path, script = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     end_with_the_parent(parent)
+    sys.argv = sys.argv[3:]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
     with open(path, "w", buffering=1) as marks:
         time_every_fit(marks)
-        sys.argv = sys.argv[3:]
-        sys.path[0] = os.path.dirname(os.path.abspath(script))
         runpy.run_path(script, run_name="__main__")
 
 

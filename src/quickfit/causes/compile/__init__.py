@@ -1,0 +1,1 @@
+"""Causes in how the step is traced and compiled."""

@@ -1,0 +1,141 @@
+"""A `tf.function` is traced again and again because the shapes of its arguments change.
+
+Why it is slow: for each new shape TensorFlow runs the Python function again and builds a new
+graph, which takes as long as many steps. Every graph is kept, so memory grows too.
+
+How it shows: the same function is traced three times or more while steps run, the traces differ
+in nothing but shapes, and steps with a trace take much longer than those without.
+
+Example:
+    @tf.function
+    def score(batch):
+        return model(batch, training=False)
+
+    for length in lengths:
+        score(data[:, :length])
+
+Use instead:
+    @tf.function(reduce_retracing=True)
+    def score(batch):
+        return model(batch, training=False)
+
+Fix class: same results. The traced graph computes the same for every shape. Padding to a few
+fixed sizes, or `drop_remainder=True` for a smaller last batch, are the other ways.
+
+When it is wrong: two traces at the start are normal, and one more for a smaller last batch.
+Traces that differ in Python values or in function objects have another cause.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain_of_removing
+from quickfit.signals.loops import Trace
+
+# Below a tenth of the time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# One trace is needed, one more comes with the last batch; three are a pattern.
+MIN_TRACES = 3
+# A step with a trace must stand out, or the traces are not what makes it slow.
+MIN_SLOWER = 1.5
+_SHAPE = re.compile(r"shape=(\([^)]*\)|<unknown>|None)")
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a function whose traces differ in shapes only and take a share of the time."""
+    steps = signals.steps
+    groups = _groups(signals, steps.begin_s, steps.end_s)
+    if not groups:
+        return None
+    traces = max(groups, key=lambda group: sum(t.duration_s for t in group))
+    traced_s = sum(trace.duration_s for trace in traces)
+    share = traced_s / steps.total_s
+    slower = _slower(signals, traces)
+    if share < MIN_SHARE or slower < MIN_SLOWER:
+        return None
+    return Finding(
+        summary=f"`{traces[0].name}` is traced again for every new shape",
+        where=_place(traces),
+        evidence=(
+            Evidence(
+                "traces of it while steps ran",
+                len(traces),
+                "count",
+                f"{len({_shapes(t) for t in traces})} different shapes",
+            ),
+            Evidence("of the training time goes into them", share, "share"),
+            Evidence("as long takes a step with a trace", slower, "factor"),
+        ),
+        gain=gain_of_removing(
+            min(share, 0.95), low=0.8, high=1.0, basis="one trace that fits every shape"
+        ),
+        cost_share=share,
+        claims=("tracing",),
+        not_found=("changing Python values or new function objects",),
+    )
+
+
+def _groups(signals: Signals, begin_s: float, end_s: float) -> list[list[Trace]]:
+    """Return the traces of each function that differ in nothing but shapes."""
+    groups: dict[tuple[object, ...], list[Trace]] = defaultdict(list)
+    for trace in signals.traces:
+        if begin_s <= trace.at_s <= end_s and not trace.is_nested:
+            without_shapes = _SHAPE.sub("shape", trace.signature)
+            key = (trace.name, trace.location, trace.function, without_shapes)
+            groups[key].append(trace)
+    return [
+        group
+        for group in groups.values()
+        if len(group) >= MIN_TRACES and len({_shapes(t) for t in group}) >= MIN_TRACES
+    ]
+
+
+def _shapes(trace: Trace) -> tuple[str, ...]:
+    return tuple(_SHAPE.findall(trace.signature))
+
+
+def _slower(signals: Signals, traces: list[Trace]) -> float:
+    """Return how many times longer the steps with one of these traces are."""
+    times = [trace.at_s for trace in traces]
+    traced: list[float] = []
+    plain: list[float] = []
+    for step in signals.steps.steps:
+        # A callback at the end of a step belongs to the cycle that the next step ends.
+        begin_s = step.end_s - step.cycle_s
+        is_traced = any(begin_s <= at_s <= step.end_s for at_s in times)
+        (traced if is_traced else plain).append(step.cycle_s)
+    if not traced:
+        return 0.0
+    usual_s = statistics.median(plain) if plain else 0.0
+    slow_s = statistics.median(traced)
+    if not plain or usual_s <= 0:
+        # Every step traces: compare with the step less its trace.
+        usual_s = max(slow_s - statistics.median(t.duration_s for t in traces), 1e-9)
+    return slow_s / usual_s
+
+
+def _place(traces: list[Trace]) -> Location | None:
+    return traces[0].location or traces[0].caller
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show how to trace once for every shape."""
+    return Fix(
+        title="Trace the function once for every shape",
+        kind=FixClass.SAME_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+    )
+
+
+CAUSE = Cause(
+    title="A function is traced again for every shape",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+)

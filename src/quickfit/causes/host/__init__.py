@@ -1,0 +1,1 @@
+"""Causes in Python code that runs beside the compiled step."""

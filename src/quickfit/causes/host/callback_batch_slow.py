@@ -1,0 +1,118 @@
+"""A callback does slow work after every batch, while the model waits.
+
+Why it is slow: `on_train_batch_end` runs between two steps on the main thread. Whatever it does
+(plots, files, predictions, a tracker over the network) is added to each step.
+
+How it shows: the hooks of one callback take a tenth of the step time or more, and stack samples
+find the main thread inside them.
+
+Example:
+    class Log(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.file.write(json.dumps(logs))
+            self.file.flush()
+
+Use instead:
+    class Log(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch % 50 == 0:
+                self.file.write(json.dumps(logs))
+
+Fix class: same results. The training is the same; the callback is told less often. Work that
+needs every batch can be collected and done in `on_epoch_end`.
+
+When it is wrong: while the step waits for input anyway, the callback's time is partly free; the
+predicted gain says so.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.loops import CallbackTime
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# Stack samples must agree: at least half the share that the clock says.
+MIN_SAMPLE_AGREEMENT = 0.5
+# Keras's own two are there in every run; their time is the terminal's.
+KERAS_OWN = ("History", "ProgbarLogger")
+# What is left of the callback's time when it works every tenth step, or hardly ever.
+LEFT_OVER = (0.3, 0.1, 0.0)
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report the slowest callback when its batch hooks take a share of the step."""
+    slow = [time for time in signals.callbacks if time.name not in KERAS_OWN]
+    if not slow:
+        return None
+    callback = slow[0]
+    step_s = signals.steps.mean_s
+    share = callback.step_s / step_s
+    if share < MIN_SHARE:
+        return None
+    seen_share, samples, where = _samples(callback, signals)
+    if seen_share < MIN_SAMPLE_AGREEMENT * share:
+        return None
+    found = _gain(callback, signals)
+    if found.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary=f"`{callback.name}.{callback.hook}` works on every batch",
+        where=where,
+        evidence=(
+            Evidence(
+                "in this callback per step",
+                callback.step_s,
+                "s",
+                f"{share:.0%} of the step, {callback.calls} calls",
+            ),
+            Evidence(
+                "of the main thread's samples are inside it",
+                seen_share,
+                "share",
+                f"{samples} samples",
+            ),
+        ),
+        gain=found,
+        cost_share=min(share, 1.0),
+        claims=("callbacks",),
+    )
+
+
+def _samples(callback: CallbackTime, signals: Signals) -> tuple[float, int, Location | None]:
+    """Return the share of samples inside a callback, all samples, and its slowest line."""
+    stacks = signals.main_stacks()
+    total = sum(stack.seen for stack in stacks)
+    inside = sum(s.seen for s in stacks if any(f.function == callback.hook for f in s.frames))
+    share = inside / total if total else 0.0
+    if callback.location is None:
+        return share, total, signals.loop.location  # a library's callback: where it was given
+    line = signals.hot_line_in(callback.location.file, callback.location.line)
+    return share, total, line.location if line else callback.location
+
+
+def _gain(callback: CallbackTime, signals: Signals) -> Gain:
+    step_s = signals.steps.mean_s
+    limit_s = signals.input_limit_s or 0.0
+    after = [max(step_s - callback.step_s * (1 - left), limit_s) for left in LEFT_OVER]
+    basis = "the same work every tenth step"
+    if limit_s > step_s - callback.step_s:
+        basis += "; then the input is the limit"
+    return gain(step_s, (after[0], after[1], after[2]), basis)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show how to do the work every n-th batch."""
+    return Fix(
+        title="Do the callback's work every 50th batch, or at the end of the epoch",
+        kind=FixClass.SAME_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+    )
+
+
+CAUSE = Cause(title="A callback works on every batch", symptom=Symptom.SLOW, detect=detect, fix=fix)

@@ -1,0 +1,182 @@
+"""A Python generator or PyDataset makes the batches, and the step waits for it.
+
+Why it is slow: Python runs on one core at a time, however many there are. While it opens,
+decodes and converts one item after the other, the rest of the machine waits. Keras already
+makes the next batch while a step runs, so the generator's own speed is the limit.
+
+How it shows: a tenth of the step time or more is spent waiting for input, and the generator is
+at work nearly all of that time. Stack samples name the line that takes longest.
+
+Example:
+    def batches():
+        while True:
+            for start in range(0, len(paths), 32):
+                some = slice(start, start + 32)
+                images = [np.array(Image.open(p).resize((160, 160))) for p in paths[some]]
+                yield np.stack(images) / 255.0, labels[some]
+    model.fit(batches(), steps_per_epoch=len(paths) // 32)
+
+Use instead:
+    def load(path, label):
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        image = tf.image.resize(image, (160, 160), antialias=True)
+        return image / 255.0, label
+
+    ds = tf.data.Dataset.from_tensor_slices((paths, labels)).shuffle(len(paths))
+    ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
+    model.fit(ds)
+
+Fix class: equivalent. The same files, labels and sizes; PIL and TensorFlow resize with slightly
+different filters, so pixels differ a little.
+
+When it is wrong: a generator that only waits for another machine is not helped by more cores,
+but by asking for several items at once. A generator that is slow because other programs use
+the cores is not its own fault; then nothing is reported here.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain, predicted_step_s
+from quickfit.signals.input import PyInput
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_WAIT_SHARE = 0.10
+# A generator that is the limit is asked for the next batch as soon as it has given one.
+MIN_BUSY_SHARE = 0.60
+# Samples of a line in the workers that make "they are busy there" more than chance.
+MIN_WORKER_SAMPLES = 10
+# CPU per item of native pipelines against PIL and NumPy doing the same: 0.5 for a plain resize,
+# 0.85 for an antialiased one (JPEG to 224x224, measured); other work may gain nothing or more.
+CPU_AFTER = (1.0, 0.65, 0.4)
+# Below this share of CPU in its time, a generator waits for files or a network.
+WAITING_CPU_SHARE = 0.3
+# Requests that a native pipeline keeps in flight when the time is spent waiting.
+IN_FLIGHT = (2, 8, 16)
+# When others use this share of the cores and the generator hardly ran, they are the cause.
+BUSY_MACHINE_SHARE = 0.4
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a Python input that the step waits for."""
+    source = signals.py_input
+    if source is None or signals.wait.share < MIN_WAIT_SHARE:
+        return None
+    line = signals.hot_input_line()
+    if source.workers > 1:
+        # Time inside the iterator is the wait itself, so the workers must be seen at work.
+        if line is None or line.samples < MIN_WORKER_SAMPLES:
+            return None
+    elif source.busy_share < MIN_BUSY_SHARE or _is_starved(source, signals):
+        return None
+
+    found = _gain(source, signals)
+    where = line.location if line else source.location
+    evidence = [
+        Evidence(
+            "step time spent waiting for input",
+            signals.wait.share,
+            "share",
+            f"{signals.wait.requests} steps, {signals.wait.source}",
+        ),
+        _time_of_batch(source),
+    ]
+    if line is not None and line.samples >= MIN_WORKER_SAMPLES:
+        evidence.append(
+            Evidence(
+                "of the samples of the input code are at this line",
+                line.share,
+                "share",
+                f"{line.samples} samples",
+                line.location,
+            )
+        )
+    return Finding(
+        summary=_summary(source),
+        where=where,
+        evidence=tuple(evidence),
+        gain=found,
+        cost_share=signals.wait.share,
+        claims=("input_wait",),
+        not_found=_ruled_out(signals),
+    )
+
+
+def _summary(source: PyInput) -> str:
+    if source.workers > 1:
+        how = "processes" if source.kind == "pydataset-processes" else "threads"
+        return f"`{source.name}` makes every batch in Python, on {source.workers} {how}"
+    return f"`{source.name}` makes every batch in Python, one item after the other"
+
+
+def _time_of_batch(source: PyInput) -> Evidence:
+    if source.workers > 1:
+        return Evidence("wait for the workers per batch", source.batch_s, "s")
+    return Evidence(
+        "to make one batch in Python",
+        source.batch_s,
+        "s",
+        f"at work {source.busy_share:.0%} of the time",
+        source.location,
+    )
+
+
+def _is_starved(source: PyInput, signals: Signals) -> bool:
+    others = signals.machine.other_cores or 0.0
+    hardly_ran = source.batch_cpu_s < 0.5 * source.batch_s
+    delayed = (signals.machine.main_delay_share or 0.0) > 0.1
+    return hardly_ran and delayed and others > BUSY_MACHINE_SHARE * signals.cores
+
+
+def _gain(source: PyInput, signals: Signals) -> Gain:
+    work, per_step = signals.work, signals.steps_per_execution
+    cpu_s = source.batch_cpu_s * per_step
+    wall_s = source.batch_s * per_step
+    if source.workers == 1 and cpu_s < WAITING_CPU_SHARE * wall_s:
+        after = tuple(
+            predicted_step_s(work, input_s=wall_s / flight, input_cpu_s=cpu_s)
+            for flight in IN_FLIGHT
+        )
+        basis = "the generator mostly waits; several requests at once would overlap the waits"
+    else:
+        # Workers hide their CPU time from us; the process they run in does not.
+        cpu_s = cpu_s if source.workers == 1 else signals.machine.cpu_cores * work.step_s / 2
+        after = tuple(
+            predicted_step_s(work, input_s=cpu_s * part / work.cores, input_cpu_s=cpu_s * part)
+            for part in CPU_AFTER
+        )
+        basis = (
+            f"the work of the generator spread over {work.cores:g} cores,"
+            " which it shares with the model"
+        )
+    worst, likely, best = after
+    return gain(work.step_s, (worst, likely, best), basis)
+
+
+def _ruled_out(signals: Signals) -> tuple[str, ...]:
+    others = signals.machine.other_cores
+    if others is None:
+        return ()
+    return (f"a busy machine: other programs used {others:.1f} of {signals.cores:g} cores",)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show the tf.data pipeline that does the same."""
+    fed: Location | None = signals.loop.location
+    place = f" that is given to `fit` at line {fed.line}" if fed else ""
+    return Fix(
+        title=f"Read and decode with tf.data instead of the generator{place}",
+        kind=FixClass.EQUIVALENT,
+        example=example(__doc__ or "", "Use instead"),
+        note="PIL and TensorFlow resize with slightly different filters: compare a few images.",
+    )
+
+
+CAUSE = Cause(
+    title="A Python generator makes the batches too slowly",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+)

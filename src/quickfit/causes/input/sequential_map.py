@@ -1,0 +1,133 @@
+"""A `Dataset.map` handles one element at a time while the step waits for data.
+
+Why it is slow: the function given to `map` runs on one thread, so a step can never be shorter
+than one batch's worth of calls. tf.data makes most maps parallel by itself; it leaves those
+alone that keep state, such as a random number, because the order of calls would change.
+
+How it shows: a tenth of the step time or more is spent waiting for input, the slowest stage of
+the pipeline is a map with a parallelism of 1, and cores are idle.
+
+Example:
+    ds = ds.map(augment)
+
+Use instead:
+    ds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)
+
+Fix class: same results, because tf.data keeps the order of elements. A map that draws random
+numbers may change results: which element gets which number then depends on the threads.
+
+When it is wrong: a map that runs Python code is held back by Python's lock, and more threads do
+not help. When all cores are busy already, more threads do not help either: nothing is reported.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain, predicted_step_s
+from quickfit.signals.input import Stage
+from quickfit.source.calls import call_at, module_alias, with_keyword
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_WAIT_SHARE = 0.10
+# The map must be most of what the pipeline does, or making it parallel changes little.
+MIN_WORK_SHARE = 0.50
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a map on one thread that the step waits for."""
+    stage = _slow_map(signals)
+    if stage is None or signals.wait.share < MIN_WAIT_SHARE:
+        return None
+    if stage.fact("runs_python"):
+        return None  # Python's lock is the limit
+
+    work = signals.work
+    others_s = max(work.input_cpu_s - stage.work_s, 0.0)
+    after = [
+        predicted_step_s(
+            work,
+            input_s=max(stage.work_s / threads, others_s / work.cores),
+            input_cpu_s=work.input_cpu_s,
+        )
+        # More threads than one core's worth never reach their number: memory, and the step itself.
+        for threads in (1 + (work.cores - 1) / 2, 1 + (work.cores - 1) * 0.8, work.cores)
+    ]
+    found = gain(
+        work.step_s,
+        (after[0], after[1], after[2]),
+        f"the map spread over {work.cores:g} cores, which it shares with the model",
+    )
+    if found.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary=f"`map({stage.function or '…'})` runs on one thread",
+        where=stage.location,
+        evidence=(
+            Evidence(
+                "step time spent waiting for input",
+                signals.wait.share,
+                "share",
+                f"{signals.wait.requests} steps, {signals.wait.source}",
+            ),
+            Evidence(
+                "in this map per step",
+                stage.work_s,
+                "s",
+                f"{stage.per_step:.0f} calls, one after the other",
+            ),
+            Evidence(
+                "cores in use on average",
+                signals.machine.cpu_cores,
+                "count",
+                f"of {signals.cores:g}",
+            ),
+        ),
+        gain=found,
+        cost_share=signals.wait.share,
+        claims=("input_wait",),
+        not_found=("Python code in the map",),
+    )
+
+
+def _slow_map(signals: Signals) -> Stage | None:
+    if signals.py_input is not None:
+        return None  # the generator is the input, and Keras's own stages are not the user's
+    stages = signals.stages
+    slowest = max(stages, key=lambda stage: stage.work_s / max(stage.parallelism, 1.0))
+    total_s = sum(stage.work_s for stage in stages)
+    is_map = slowest.kind == "map" and slowest.parallelism <= 1
+    is_most = slowest.work_s >= MIN_WORK_SHARE * total_s
+    return slowest if is_map and is_most and slowest.location is not None else None
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Add `num_parallel_calls` to the call."""
+    stage = _slow_map(signals)
+    if stage is None or finding.where is None:
+        return None
+    text = signals.source_text(finding.where.file)
+    call = call_at(text, finding.where.line, "map")
+    value = f"{module_alias(text, 'tensorflow', 'tf')}.data.AUTOTUNE"
+    edit = with_keyword(text, call, "num_parallel_calls", value) if call is not None else None
+    before, after = edit or ("", "")
+    is_random = bool(stage.fact("is_stateful"))
+    return Fix(
+        title="Run the map on several threads",
+        kind=FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS,
+        before=before,
+        after=after,
+        example="" if edit else example(__doc__ or "", "Use instead"),
+        note=(
+            "The map keeps state (random numbers): elements keep their order,"
+            " but may get other random numbers than before."
+            if is_random
+            else ""
+        ),
+    )
+
+
+CAUSE = Cause(title="A map runs on one thread", symptom=Symptom.SLOW, detect=detect, fix=fix)

@@ -1,0 +1,104 @@
+"""The device verdict: the accelerators of the machine against those TensorFlow uses.
+
+It is the first line of every report, because nothing else matters as much: "compute-bound" on
+the CPU of a machine with an idle accelerator is the wrong answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quickfit.findings import DeviceVerdict
+from quickfit.recording.reader import ProcessRecording
+from quickfit.signals import Signals
+
+
+def device_verdict(main: ProcessRecording, signals: Signals) -> DeviceVerdict:
+    """Return which devices there are, which are used, and what to do about a difference."""
+    facts = signals.process.facts if signals.process.facts.get("tensorflow_devices") else main.facts
+    machine = _names(facts.get("machine_accelerators"))
+    devices = facts.get("tensorflow_devices")
+    requests = _requests(signals.process)
+    if not isinstance(devices, list):
+        return _unknown(machine)
+    seen = tuple(str(name) for kind, name in devices if kind in ("GPU", "TPU"))
+    if seen:
+        hidden = [name for name in seen if name not in (facts.get("tensorflow_visible") or [])]
+        if len(hidden) == len(seen):
+            return _hidden_by_script(machine, seen)
+        summary = f"TensorFlow uses {_count(len(seen) - len(hidden))}"
+        return DeviceVerdict("ok", summary, machine, seen)
+    if machine:
+        return _unused(facts, machine, requests)
+    return _no_accelerator(facts, requests)
+
+
+def _unknown(machine: tuple[str, ...]) -> DeviceVerdict:
+    return DeviceVerdict(
+        "unknown",
+        "no training loop was seen, so TensorFlow was not asked for its devices",
+        machine,
+    )
+
+
+def _hidden_by_script(machine: tuple[str, ...], seen: tuple[str, ...]) -> DeviceVerdict:
+    return DeviceVerdict(
+        "unused",
+        f"{_count(len(seen))} found, but the script hides it from TensorFlow: all runs on the CPU",
+        machine,
+        seen,
+        advice="Remove the call of tf.config.set_visible_devices that leaves the accelerator out.",
+    )
+
+
+def _unused(
+    facts: dict[str, Any], machine: tuple[str, ...], requests: tuple[str, ...]
+) -> DeviceVerdict:
+    version = facts.get("tensorflow_version") or ""
+    reasons: list[str] = []
+    visible = facts.get("cuda_visible_devices")
+    if visible in ("", "-1"):
+        reasons.append(f"CUDA_VISIBLE_DEVICES is {visible!r}, which hides every GPU")
+        advice = "Start the script without it: env -u CUDA_VISIBLE_DEVICES python …"
+    elif not facts.get("tensorflow_cuda_build") and not facts.get("tensorflow_rocm_build"):
+        reasons.append(f"the installed TensorFlow {version} is built for the CPU only")
+        advice = f"Install the build with CUDA: pip install 'tensorflow[and-cuda]=={version}'"
+    else:
+        reasons.append("TensorFlow has CUDA but cannot open the GPU: driver or libraries")
+        advice = "See why: TF_CPP_MIN_LOG_LEVEL=0 python -c 'import tensorflow as tf;"
+        advice += ' print(tf.config.list_physical_devices("GPU"))\''
+    return DeviceVerdict(
+        "unused",
+        f"{machine[0]} is not used: everything runs on the CPU",
+        machine,
+        facts=(*reasons, *requests),
+        advice=advice,
+    )
+
+
+def _no_accelerator(facts: dict[str, Any], requests: tuple[str, ...]) -> DeviceVerdict:
+    cores = facts.get("usable_cores") or 1
+    summary = f"CPU only ({cores:g} cores): no accelerator was found in this machine"
+    if requests:
+        return DeviceVerdict(
+            "unused",
+            f"{summary}, although the script asks for one",
+            facts=requests,
+            advice="TensorFlow ran it on the CPU without saying so.",
+        )
+    return DeviceVerdict("cpu-only", summary)
+
+
+def _requests(process: ProcessRecording) -> tuple[str, ...]:
+    return tuple(
+        f"`{row['device']}` was asked for at {row['file']}:{row['line']} and ran on the CPU"
+        for row in process.rows("device_requests")
+    )
+
+
+def _names(value: Any) -> tuple[str, ...]:  # a recorded JSON value
+    return tuple(str(name) for name in value) if isinstance(value, list) else ()
+
+
+def _count(number: int) -> str:
+    return "1 accelerator" if number == 1 else f"{number} accelerators"

@@ -1,0 +1,104 @@
+"""Asks every cause: finding, clear, or not checked; then puts the diagnosis together."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from quickfit.causes import Cause, catalogue
+from quickfit.diagnosis import outcome
+from quickfit.diagnosis.breakdown import breakdown
+from quickfit.diagnosis.device import device_verdict
+from quickfit.diagnosis.overhead import overhead
+from quickfit.diagnosis.overlap import without_double_claims
+from quickfit.diagnosis.ranking import ranked
+from quickfit.diagnosis.verdict import Verdict, verdict
+from quickfit.errors import SignalMissing
+from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity
+from quickfit.recording.reader import Recording
+from quickfit.signals import Signals
+
+# Shares of the time: a finding is mentioned, reported, severe from here (design, section 5).
+MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
+# A fix that gains less is not worth anybody's time.
+MIN_GAIN = 1.05
+
+
+def diagnose_recording(recording: Recording) -> Diagnosis:
+    """Return the diagnosis of a run that was read."""
+    signals = Signals(recording)
+    findings, clear, not_checked = _ask_all(signals)
+    findings = ranked(without_double_claims(findings))
+    parts = breakdown(signals)
+    said = verdict(signals, findings, parts)
+    return Diagnosis(
+        run=str(recording.path),
+        script=_script(recording),
+        verdict=said.kind,
+        headline=said.headline,
+        device=device_verdict(recording.main, signals),
+        breakdown=parts,
+        findings=tuple(findings),
+        clear=tuple(clear),
+        not_checked=tuple(not_checked),
+        overhead=overhead(signals),
+        outcome=outcome.run_outcome(recording),
+        advice=said.advice,
+        notes=(*said.notes, *recording.problems),
+        early=_early(recording, said, findings),
+    )
+
+
+def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChecked]]:
+    findings: list[Finding] = []
+    clear: list[Clear] = []
+    not_checked: list[NotChecked] = []
+    for cause in catalogue().values():
+        try:
+            finding = _ask(cause, signals)
+        except SignalMissing as missing:
+            not_checked.append(NotChecked(cause.name, f"needs {missing.needs}"))
+            continue
+        if finding is None:
+            clear.append(Clear(cause.name))
+        else:
+            findings.append(finding)
+    return findings, clear, not_checked
+
+
+def _ask(cause: Cause, signals: Signals) -> Finding | None:
+    found = cause.detect(signals)
+    if found is None or found.cost_share < MENTION_SHARE or found.gain.likely < MIN_GAIN:
+        return None
+    fix = cause.fix(found, signals) if cause.fix is not None else None
+    return dataclasses.replace(
+        found,
+        cause=cause.name,
+        title=cause.title,
+        symptom=cause.symptom,
+        severity=_severity(found.cost_share),
+        fix=fix,
+    )
+
+
+def _severity(share: float) -> Severity:
+    if share >= SEVERE_SHARE:
+        return Severity.SEVERE
+    return Severity.REPORT if share >= REPORT_SHARE else Severity.MENTION
+
+
+def _script(recording: Recording) -> str:
+    script = recording.run.get("script") or recording.run.get("module")
+    if isinstance(script, str):
+        return script
+    argv = recording.main.facts.get("argv") or []
+    return next((Path(str(arg)).name for arg in argv[1:] if not str(arg).startswith("-")), "")
+
+
+def _early(recording: Recording, said: Verdict, findings: list[Finding]) -> EarlyVerdict | None:
+    early = recording.run.get("early")
+    if not isinstance(early, dict) or "headline" not in early:
+        return None
+    causes = [finding.cause for finding in findings if finding.severity != Severity.MENTION]
+    held = early.get("verdict") == said.kind and early.get("causes", [])[:1] == causes[:1]
+    return EarlyVerdict(str(early["headline"]), int(early.get("at_step") or 0), held)

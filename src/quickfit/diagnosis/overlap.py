@@ -1,0 +1,29 @@
+"""Two findings may not claim the same seconds: the larger one keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from quickfit.findings import Finding
+
+# What is left of a finding after a larger one took its seconds, to be worth telling.
+MIN_LEFT_SHARE = 0.05
+
+
+def without_double_claims(findings: list[Finding]) -> list[Finding]:
+    """Return the findings with every second of the run claimed at most once.
+
+    Findings that take their seconds from the same part of the time are ordered by gain; a later
+    one keeps only what the earlier ones left, and is dropped when that is next to nothing.
+    """
+    kept: list[Finding] = []
+    taken: dict[str, float] = {}
+    for finding in sorted(findings, key=lambda f: f.gain.likely, reverse=True):
+        already = max((taken.get(part, 0.0) for part in finding.claims), default=0.0)
+        left = finding.cost_share - already
+        if already and left < MIN_LEFT_SHARE:
+            continue
+        kept.append(dataclasses.replace(finding, cost_share=left) if already else finding)
+        for part in finding.claims:
+            taken[part] = taken.get(part, 0.0) + left
+    return kept

@@ -1,0 +1,150 @@
+"""The one sentence: what limits this run, or honestly that it cannot be said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quickfit import units
+from quickfit.errors import SignalMissing
+from quickfit.findings import Breakdown, Finding, Severity
+from quickfit.signals import Signals
+from quickfit.signals.steps import MIN_STEPS
+
+# Below this wait and above this part of the step, the model itself is the limit.
+MAX_WAIT_SHARE = 0.10
+MIN_STEP_SHARE = 0.70
+# Others on the machine are worth a word from here, as a share of the cores.
+BUSY_SHARE = 0.25
+# The main thread ready but without a core for this share of the time: numbers cannot be trusted.
+MAX_DELAY_SHARE = 0.15
+
+COMPUTE_ADVICE = (
+    "To make the model itself faster (not measured here): try jit_compile=True in compile(),"
+    " a larger batch, or a smaller model.",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The headline, and what belongs with it."""
+
+    kind: str
+    headline: str
+    advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def verdict(signals: Signals, findings: list[Finding], parts: Breakdown | None) -> Verdict:
+    """Return the verdict of a run."""
+    if parts is None:
+        return _no_steps(signals)
+    if parts.steps < MIN_STEPS:
+        few = f"{parts.steps} after warm-up" if parts.steps else "none after warm-up"
+        return Verdict(
+            "inconclusive",
+            f"inconclusive: {MIN_STEPS} steps are needed for a verdict, {few} were seen",
+        )
+    busy = _busy(signals)
+    notes = (busy,) if busy else ()
+    reported = [finding for finding in findings if finding.severity != Severity.MENTION]
+    if reported:
+        return Verdict("findings", _headline(reported[0], parts), notes=notes)
+    return _without_findings(signals, parts, notes)
+
+
+def _headline(first: Finding, parts: Breakdown) -> str:
+    words = {
+        "input_wait": "input-bound: {share} of the step time is spent waiting for input",
+        "callbacks": "held up by a callback: {share} of the step time",
+        "step": "slow step: {share} of the step time is Python between operations",
+        "tracing": "held up by tracing: {share} of the time",
+        "epoch_start": "held up at the start of every epoch: {share} of the time",
+    }
+    claim = first.claims[0] if first.claims else ""
+    text = words.get(claim, first.summary).format(share=units.share(first.cost_share))
+    return f"{text}; the first fix makes it about {units.factor(first.gain.likely)} as fast"
+
+
+def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]) -> Verdict:
+    shares = {part.name: part.share for part in parts.parts}
+    wait = shares.get("input_wait")
+    if wait is None:
+        return Verdict(
+            "inconclusive",
+            "inconclusive: the wait for input could not be measured in this run",
+            notes=notes,
+        )
+    if wait >= MAX_WAIT_SHARE:
+        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
+    if _is_contended(signals):
+        return Verdict(
+            "inconclusive",
+            "inconclusive: the machine is busy with other work; nothing in this script stands out",
+            notes=notes,
+        )
+    if shares.get("step", 0.0) >= MIN_STEP_SHARE:
+        text = f"compute-bound: the model is the limit ({units.share(shares['step'])} of the step)"
+        return Verdict(
+            "compute-bound", f"{text}; nothing here is worth fixing", COMPUTE_ADVICE, notes
+        )
+    largest = max(parts.parts, key=lambda part: part.share)
+    return Verdict(
+        "inconclusive",
+        f"inconclusive: no known cause; the largest part is {largest.label}"
+        f" with {units.share(largest.share)}",
+        notes=notes,
+    )
+
+
+def _input_without_cause(signals: Signals, wait: float) -> str:
+    text = f"input-bound: {units.share(wait)} of the step time waits for input, by no known cause"
+    try:
+        stages = [stage for stage in signals.stages if stage.location is not None]
+    except SignalMissing:
+        return text
+    if not stages:
+        return text
+    slowest = max(stages, key=lambda stage: stage.work_s / max(stage.parallelism, 1.0))
+    where = slowest.location
+    place = f" at line {where.line}" if where else ""
+    return f"{text}; the slowest stage is {slowest.kind}{place}"
+
+
+def _busy(signals: Signals) -> str:
+    try:
+        others = signals.machine.other_cores
+    except SignalMissing:
+        return ""
+    if others is None or others < BUSY_SHARE * signals.cores:
+        return ""
+    return (
+        f"The machine is busy: other programs used {others:.1f} of {signals.cores:g} cores"
+        " while this ran, so times are longer than they need be."
+    )
+
+
+def _is_contended(signals: Signals) -> bool:
+    try:
+        delay = signals.machine.main_delay_share
+    except SignalMissing:
+        return False
+    return bool(_busy(signals)) and (delay or 0.0) > MAX_DELAY_SHARE
+
+
+def _no_steps(signals: Signals) -> Verdict:
+    facts = signals.process.facts
+    if signals.loops:
+        place = signals.loop.location
+        where = f" (line {place.line})" if place else ""
+        text = f"no step ended: `fit`{where} was entered, but its first steps did not finish"
+    elif any(
+        row["state"] == "active"
+        for row in signals.process.rows("probes")
+        if row["name"] == "fit_loop"
+    ):
+        text = "no training step was seen: Keras was imported, but no `model.fit` ran a step"
+    elif facts.get("keras_version") or signals.process.rows("traces"):
+        text = "no training step was seen: TensorFlow ran, but no `model.fit` of Keras 3"
+    else:
+        text = "no training step was seen: the script did not use Keras"
+    return Verdict("no-steps", text)

@@ -1,0 +1,89 @@
+"""Python on the host: which lines take the time, by stack samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from quickfit.recording.reader import ProcessRecording
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame of a sampled stack."""
+
+    file: str
+    line: int
+    function: str
+    is_user: bool
+
+
+@dataclass(frozen=True)
+class SampledStack:
+    """A stack, innermost frame first, and how often it was seen while a loop ran."""
+
+    role: str
+    frames: tuple[Frame, ...]
+    seen: int
+
+
+class Samples:
+    """The stack samples of one process."""
+
+    def __init__(self, process: ProcessRecording) -> None:
+        self.process = process
+
+    @cached_property
+    def _frames(self) -> dict[int, Frame]:
+        return {
+            row["id"]: Frame(row["file"], row["line"], row["function"], bool(row["is_user"]))
+            for row in self.process.rows("frames")
+        }
+
+    @cached_property
+    def _stacks(self) -> dict[int, tuple[str, tuple[Frame, ...]]]:
+        return {
+            row["id"]: (
+                row["role"],
+                tuple(self._frames[n] for n in row["frames"] if n in self._frames),
+            )
+            for row in self.process.rows("stacks")
+        }
+
+    def between(self, begin_s: float, end_s: float) -> list[SampledStack]:
+        """Return the stacks seen in a span of time, each with its count."""
+        counts: Counter[int] = Counter()
+        for row in self.process.rows("samples"):
+            if begin_s <= row["at_s"] <= end_s + 1.0:
+                counts[row["stack"]] += row["seen"]
+        return [
+            SampledStack(*self._stacks[stack], seen)
+            for stack, seen in counts.items()
+            if stack in self._stacks
+        ]
+
+
+def hottest_user_line(
+    stacks: list[SampledStack], *, inside: tuple[str, int] | None = None
+) -> tuple[Frame, int, int] | None:
+    """Return the user's line that most samples are at or below, its count, and all counts.
+
+    Args:
+        stacks: the samples to look at.
+        inside: only samples with a user function that begins at this file and line or calls it.
+    """
+    lines: Counter[Frame] = Counter()
+    total = 0
+    for stack in stacks:
+        frames = stack.frames
+        if inside is not None and not any(f.file == inside[0] and f.is_user for f in frames):
+            continue
+        user = next((f for f in frames if f.is_user), None)
+        if user is not None:
+            lines[user] += stack.seen
+            total += stack.seen
+    if not lines:
+        return None
+    frame, seen = lines.most_common(1)[0]
+    return frame, seen, total

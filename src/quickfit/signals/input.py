@@ -1,0 +1,209 @@
+"""Input: how long steps wait for it, what each stage of the pipeline costs, who makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quickfit.errors import SignalMissing
+from quickfit.findings import Location
+from quickfit.pipeline_model.match import Operation, match, operation_kind
+from quickfit.pipeline_model.snapshot import Snapshot, snapshot_from_row
+from quickfit.pipeline_model.stages import StageCost, stage_costs
+from quickfit.recording.reader import ProcessRecording
+from quickfit.signals.steps import Steps
+
+# A share from fewer requests than this is chance.
+MIN_REQUESTS = 10
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One runtime stage, with what the user wrote for it.
+
+    `work_s` is per training step. `operations` is empty for a stage that tf.data injected.
+    """
+
+    kind: str
+    name: str
+    work_s: float
+    per_step: float
+    parallelism: float
+    element_bytes: float
+    buffered: int
+    buffered_bytes: int
+    location: Location | None
+    function: str
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    id: int
+
+    def fact(self, name: str) -> Any:  # a recorded JSON value
+        """Return a recorded fact of the first operation that has it, or None."""
+        for operation in self.operations:
+            if operation.facts.get(name) is not None:
+                return operation.facts[name]
+        return None
+
+
+@dataclass(frozen=True)
+class PyInput:
+    """A Python generator or PyDataset: what one batch costs it.
+
+    `busy_share` is the share of the training time during which it was making a batch.
+    """
+
+    kind: str
+    name: str
+    location: Location | None
+    workers: int
+    batches: int
+    batch_s: float
+    batch_cpu_s: float
+    busy_share: float
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long a step waits for input, on average, and how that was measured."""
+
+    step_s: float
+    share: float
+    requests: int
+    source: str
+
+
+def wait_from_pipeline(process: ProcessRecording, loop: int, steps: Steps, spe: int) -> Wait | None:
+    """Return the wait as tf.data saw it: time per request minus the consumer's time between two.
+
+    Each snapshot carries the consumer's gaps since the one before; the steps that ended in the
+    same window give the time those requests took in all.
+    """
+    iterators = training_iterators(process, loop)
+    window_s = gap_s = 0.0
+    requests = 0
+    for row in process.rows("pipelines"):
+        if row["iterator"] not in iterators or row["gaps"] < 1:
+            continue
+        count = max(round(row["gaps"] / spe), 1)
+        recent = steps.before(row["at_s"], count)
+        if len(recent) < count:
+            continue
+        window_s += sum(step.cycle_s for step in recent)
+        gap_s += min(row["gap_s"], sum(step.cycle_s for step in recent))
+        requests += count
+    if requests < MIN_REQUESTS or window_s <= 0:
+        return None
+    share = max(0.0, 1.0 - gap_s / window_s)
+    return Wait(share * steps.mean_s, share, requests, "tf.data's own model of the pipeline")
+
+
+def wait_from_python(process: ProcessRecording, loop: int, steps: Steps) -> Wait | None:
+    """Return the wait of a loop whose batches come straight from a Python iterator.
+
+    Keras turns tf.data's model off for a PyDataset with workers; then nothing is prefetched,
+    and the time inside the iterator is the wait itself.
+    """
+    totals = py_input_totals(process, loop, steps)
+    if totals is None or totals["workers"] < 2 or totals["batches"] < MIN_REQUESTS:
+        return None
+    share = min(totals["wall_s"] / totals["window_s"], 1.0)
+    return Wait(share * steps.mean_s, share, totals["batches"], "time inside the Python iterator")
+
+
+def py_input_totals(process: ProcessRecording, loop: int, steps: Steps) -> dict[str, Any] | None:
+    """Return what the Python input of a loop did between two readings after warm-up."""
+    rows = [row for row in process.rows("py_inputs") if row["loop"] == loop]
+    if not rows:
+        return None
+    newest = rows[-1]["id"]
+    rows = [row for row in rows if row["id"] == newest]
+    window = [row for row in rows if steps.begin_s <= row["at_s"] <= steps.end_s + 1.0]
+    if len(window) < 2 or window[-1]["at_s"] <= window[0]["at_s"]:
+        return None
+    first, last = window[0], window[-1]
+    totals = {name: last[name] - first[name] for name in ("batches", "wall_s", "cpu_s")}
+    window_s = last["at_s"] - first["at_s"]
+    return {**last, **totals, "window_s": window_s}
+
+
+def training_iterators(process: ProcessRecording, loop: int) -> dict[int, int]:
+    """Return the iterators that fed the training steps of a loop, with their dataset."""
+    return {
+        row["id"]: row["dataset"]
+        for row in process.rows("iterators")
+        if row["loop"] == loop and row["phase"] == "train"
+    }
+
+
+def pipeline(process: ProcessRecording, loop: int, steps: Steps) -> tuple[list[StageCost], int]:
+    """Return the stage costs of the loop's longest-lived pipeline, and its top dataset.
+
+    Raises:
+        SignalMissing: tf.data's model was not there.
+    """
+    iterators = training_iterators(process, loop)
+    snapshots: dict[int, list[Snapshot]] = {}
+    for row in process.rows("pipelines"):
+        if row["iterator"] in iterators:
+            snapshots.setdefault(row["iterator"], []).append(snapshot_from_row(row))
+    if not snapshots:
+        raise SignalMissing("tf.data's model of the pipeline (Keras turns it off for workers)")
+
+    def elements(iterator: int) -> int:
+        last = snapshots[iterator][-1]
+        return last.nodes[last.root].elements
+
+    longest = max(snapshots, key=elements)
+    series = snapshots[longest]
+    warm = [s for s in series if s.at_s >= steps.begin_s] or series[-1:]
+    first = warm[0] if len(warm) > 1 else None
+    costs = stage_costs(first, warm[-1])
+    if not costs:
+        raise SignalMissing("a pipeline that moved while it was watched")
+    return costs, iterators[longest]
+
+
+def operations(process: ProcessRecording) -> dict[int, Operation]:
+    """Return every dataset operation that was recorded, by its number."""
+    found = {}
+    for row in process.rows("datasets"):
+        found[row["id"]] = Operation(
+            row["id"],
+            operation_kind(row["kind"]),
+            row["file"],
+            row["line"],
+            tuple(row["inputs"]),
+            row["facts"],
+        )
+    return found
+
+
+def stages(
+    costs: list[StageCost], written: dict[int, Operation], top: int, spe: int, locate: Any
+) -> list[Stage]:
+    """Return the stages with the user's lines; `locate(file, line)` makes a Location."""
+    matched = match(costs, written, top)
+    result = []
+    for cost in costs:
+        carried = tuple(matched.get(cost.node.id, []))
+        named = next((op for op in carried if op.kind == "map"), carried[0] if carried else None)
+        node = cost.node
+        result.append(
+            Stage(
+                kind=cost.kind,
+                name=node.name,
+                work_s=cost.work_s * spe,
+                per_step=cost.per_output * spe,
+                parallelism=cost.parallelism,
+                element_bytes=cost.element_bytes,
+                buffered=node.buffered,
+                buffered_bytes=node.buffered_bytes,
+                location=locate(named.file, named.line) if named else None,
+                function=str(named.facts.get("function", "")) if named else "",
+                operations=carried,
+                inputs=node.inputs,
+                id=node.id,
+            )
+        )
+    return result

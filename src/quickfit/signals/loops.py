@@ -1,0 +1,130 @@
+"""The training loops of a process: where they were started, and what runs around their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from quickfit.findings import Location
+from quickfit.recording.reader import ProcessRecording
+
+Locate = Callable[[str | None, int | None], Location | None]
+BATCH_HOOKS = ("on_train_batch_begin", "on_train_batch_end")
+
+
+@dataclass(frozen=True)
+class CallbackTime:
+    """What one callback's batch hook takes per step. `location` is None for Keras's own."""
+
+    name: str
+    hook: str
+    location: Location | None
+    step_s: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One call of `fit`."""
+
+    id: int
+    kind: str
+    location: Location | None
+    entered_s: float
+    begin_s: float
+    end_s: float
+    is_over: bool
+    facts: dict[str, Any]
+
+    @property
+    def input(self) -> str:
+        """What feeds it: `tf.data`, `generator`, `pydataset`, `arrays` or `unknown`."""
+        return str(self.facts.get("input", "unknown"))
+
+    @property
+    def duration_s(self) -> float:
+        """How long it ran, or has run."""
+        return self.end_s - self.begin_s
+
+    def callbacks_per_step(self, process: ProcessRecording, locate: Locate) -> list[CallbackTime]:
+        """Return the time of each callback's batch hooks per step, the slowest first."""
+        times = [
+            CallbackTime(
+                row["name"],
+                row["hook"],
+                locate(row["file"], row["line"]),
+                row["wall_s"] / row["calls"],
+                row["calls"],
+            )
+            for row in process.rows("callbacks")
+            if row["loop"] == self.id and row["hook"] in BATCH_HOOKS and row["calls"]
+        ]
+        return sorted(times, key=lambda time: time.step_s, reverse=True)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch that ended, with the time its validation took."""
+
+    number: int
+    begin_s: float
+    end_s: float
+    validation_s: float
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Epoch:
+        """Return the epoch a row holds."""
+        return cls(row["epoch"], row["begin_s"], row["end_s"], row["validation_s"] or 0.0)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trace of a `tf.function`.
+
+    `location` is the function's own place, None inside Keras or TensorFlow; `caller` is the
+    user's line behind it. `is_nested` means that another trace was under way.
+    """
+
+    at_s: float
+    duration_s: float
+    name: str
+    location: Location | None
+    caller: Location | None
+    signature: str
+    function: int
+    is_nested: bool
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any], locate: Locate) -> Trace:
+        """Return the trace a row holds."""
+        return cls(
+            row["at_s"],
+            row["duration_s"],
+            row["name"],
+            locate(row["file"], row["line"]),
+            locate(row["caller_file"], row["caller_line"]),
+            row["signature"] or "",
+            row["function"],
+            bool(row["nested"]),
+        )
+
+
+def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
+    """Return every loop a process ran, the end of an unfinished one being its last step."""
+    last_end: dict[int, float] = {}
+    for row in process.rows("steps"):
+        last_end[row["loop"]] = row["end_s"]
+    return [
+        Loop(
+            row["id"],
+            row["kind"],
+            locate(row["file"], row["line"]),
+            row["entered_s"],
+            row["begin_s"],
+            row["end_s"] or last_end.get(row["id"]) or row["begin_s"],
+            row["end_s"] is not None,
+            row["facts"],
+        )
+        for row in process.rows("loops")
+    ]

@@ -1,0 +1,120 @@
+"""Step times of one training loop: without warm-up, with their spread, split into parts."""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+# The first steps trace, compile and fill buffers; they say nothing about the rest.
+WARMUP_STEPS = 5
+# A leading step this many times the median still belongs to the warm-up.
+WARMUP_FACTOR = 3.0
+# No conclusion is drawn from fewer steps.
+MIN_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of the train function. `cycle_s` is the time since the step before ended."""
+
+    number: int
+    epoch: int
+    begin_s: float
+    end_s: float
+    cycle_s: float
+    call_s: float
+    callbacks_s: float
+    callbacks_cpu_s: float
+    cpu_s: float
+    is_first_of_epoch: bool
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one loop after warm-up."""
+
+    steps: tuple[Step, ...]
+    warmup: int
+    first_end_s: float
+
+    @property
+    def total_s(self) -> float:
+        """The time of all steps together."""
+        return sum(step.cycle_s for step in self.steps)
+
+    @property
+    def median_s(self) -> float:
+        """The median time of a step."""
+        return statistics.median(step.cycle_s for step in self.steps)
+
+    @property
+    def mean_s(self) -> float:
+        """The mean time of a step; shares and gains are about totals, so they use this one."""
+        return self.total_s / len(self.steps)
+
+    @property
+    def spread_s(self) -> float:
+        """The median distance from the median."""
+        middle = self.median_s
+        return statistics.median(abs(step.cycle_s - middle) for step in self.steps)
+
+    @property
+    def begin_s(self) -> float:
+        """When the first step after warm-up began."""
+        return self.steps[0].end_s - self.steps[0].cycle_s
+
+    @property
+    def end_s(self) -> float:
+        """When the last step ended."""
+        return self.steps[-1].end_s
+
+    def mean_of(self, part: str) -> float:
+        """Return the mean of one field per step."""
+        total: float = sum(getattr(step, part) for step in self.steps)
+        return total / len(self.steps)
+
+    def before(self, at_s: float, count: int) -> tuple[Step, ...]:
+        """Return the last `count` steps that ended before a moment, or fewer."""
+        ends = [step.end_s for step in self.steps]
+        last = bisect.bisect_right(ends, at_s)
+        return self.steps[max(0, last - count) : last]
+
+
+def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
+    """Return the steps of a loop, warm-up dropped; None where too few are left to speak of any."""
+    steps = _with_cycles([row for row in rows if row["loop"] == loop])
+    if len(steps) <= WARMUP_STEPS:
+        return None
+    middle = statistics.median(step.cycle_s for step in steps[WARMUP_STEPS:])
+    warmup = WARMUP_STEPS
+    while warmup < len(steps) // 2 and steps[warmup].cycle_s > WARMUP_FACTOR * middle:
+        # A slow first step of an epoch is a cost of every epoch, not a warm-up.
+        if steps[warmup].is_first_of_epoch:
+            break
+        warmup += 1
+    return Steps(tuple(steps[warmup:]), warmup, steps[0].end_s)
+
+
+def _with_cycles(rows: list[dict[str, Any]]) -> list[Step]:
+    steps: list[Step] = []
+    for row in rows:
+        is_first = not steps or steps[-1].epoch != row["epoch"]
+        # Between epochs lie validation and epoch callbacks, which are counted apart.
+        since_s = row["begin_s"] if is_first else steps[-1].end_s
+        steps.append(
+            Step(
+                number=row["step"],
+                epoch=row["epoch"],
+                begin_s=row["begin_s"],
+                end_s=row["end_s"],
+                cycle_s=row["end_s"] - since_s,
+                call_s=row["call_s"],
+                callbacks_s=row["callbacks_s"],
+                callbacks_cpu_s=row["callbacks_cpu_s"],
+                cpu_s=row["cpu_s"],
+                is_first_of_epoch=is_first,
+            )
+        )
+    return steps

@@ -1,0 +1,1 @@
+"""The input of the moved variant."""

@@ -1,0 +1,178 @@
+"""A Ctrl-C on a real terminal, a `kill` of quickfit, and what reaches the script."""
+
+import os
+import signal
+import subprocess
+import time
+
+from launch.sessions import QUICKFIT, Terminal, clean_env, newest_run, pid_in
+from quickfit.launch.reactions import GRACE_S, Forwarder
+from quickfit.launch.signals import Arrival
+from quickfit.recording.folder import read_run_file
+
+CTRL_C, CTRL_BACKSLASH = b"\x03", b"\x1c"
+WAITS = "import sys, time\nprint('ready', flush=True)\ntime.sleep(600)\n"
+IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + WAITS
+HANDLES = """
+import signal, sys, time
+count = 0
+def on_interrupt(number, frame):
+    global count
+    count += 1
+signal.signal(signal.SIGINT, on_interrupt)
+print('ready', flush=True)
+while not count:
+    time.sleep(0.01)
+end = time.monotonic() + 0.6
+while time.monotonic() < end:
+    time.sleep(0.01)
+print('interrupts:', count)
+sys.exit(5)
+"""
+COUNTS = """
+import os, signal, sys
+seen = []
+signal.signal(signal.SIGTERM, lambda *_: seen.append('term'))
+signal.signal(signal.SIGUSR1, lambda *_: seen.append('usr1'))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
+print(f'pid={os.getpid()}', flush=True)
+print(signal.Signals(signal.sigwait([signal.SIGTERM, signal.SIGUSR1])).name, flush=True)
+sys.exit(9)
+"""
+
+
+def on_terminal(tmp_path, source):
+    (tmp_path / "train.py").write_text(source)
+    terminal = Terminal((*QUICKFIT, "run", "train.py"), tmp_path)
+    terminal.read_until(b"ready")
+    return terminal
+
+
+def test_ctrl_c_ends_a_script_as_it_does_without_quickfit(tmp_path):
+    with on_terminal(tmp_path, WAITS) as terminal:
+        terminal.type(CTRL_C)
+        assert terminal.end() == -signal.SIGINT
+    assert b"Traceback (most recent call last)" in terminal.shown
+    assert b"KeyboardInterrupt" in terminal.shown
+    assert b"has not reacted" not in terminal.shown
+    assert b"quickfit/launch" not in terminal.shown.partition(b"recording in")[2]
+    assert read_run_file(newest_run(tmp_path))["signal"] == "SIGINT"
+
+
+def test_ctrl_c_reaches_a_script_that_handles_it_exactly_once(tmp_path):
+    with on_terminal(tmp_path, HANDLES) as terminal:
+        terminal.type(CTRL_C)
+        assert terminal.end() == 5
+    assert b"interrupts: 1" in terminal.shown
+    assert b"has not reacted" not in terminal.shown
+
+
+def test_the_report_comes_within_two_seconds_of_an_unanswered_ctrl_c(tmp_path):
+    with on_terminal(tmp_path, IGNORES) as terminal:
+        begin = time.monotonic()
+        terminal.type(CTRL_C)
+        shown = terminal.read_until(rb"still waiting for the script; Ctrl-\ ends it at once")
+        assert time.monotonic() - begin < 2.0
+        assert b"\nquickfit: the script has not reacted to Ctrl-C yet" in shown
+        terminal.type(CTRL_C)  # no second report
+        terminal.type(CTRL_BACKSLASH)
+        assert terminal.end() == -signal.SIGQUIT
+    assert terminal.shown.count(b"has not reacted") == 1
+    last = terminal.shown.splitlines()[-1]
+    assert last.startswith(
+        b"quickfit: the script was ended by SIGQUIT; its report: quickfit report"
+    )
+
+
+def quickfit_process(tmp_path, source):
+    (tmp_path / "train.py").write_text(source)
+    return subprocess.Popen(
+        (*QUICKFIT, "run", "train.py"),
+        cwd=tmp_path,
+        env=clean_env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def test_sigterm_to_quickfit_ends_the_script_and_then_quickfit(tmp_path):
+    with quickfit_process(tmp_path, WAITS) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGTERM
+    assert read_run_file(newest_run(tmp_path))["signal"] == "SIGTERM"
+
+
+def test_a_script_may_handle_the_sigterm_that_was_sent_to_quickfit(tmp_path):
+    with quickfit_process(tmp_path, COUNTS) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+        stdout, _ = process.communicate(timeout=60)
+    assert (stdout, process.returncode) == (b"SIGTERM\n", 9)
+
+
+def test_a_warning_signal_of_a_job_scheduler_reaches_the_script(tmp_path):
+    with quickfit_process(tmp_path, COUNTS) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGUSR1)
+        stdout, _ = process.communicate(timeout=60)
+    assert (stdout, process.returncode) == (b"SIGUSR1\n", 9)
+
+
+def test_a_script_that_signals_its_own_group_gets_the_signal_once(tmp_path):
+    source = (
+        "import os, signal, time\nseen = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: seen.append(1))\n"
+        "os.killpg(os.getpgrp(), signal.SIGTERM)\n"
+        "end = time.monotonic() + 0.8\n"
+        "while time.monotonic() < end: time.sleep(0.01)\nprint(len(seen))\n"
+    )
+    with quickfit_process(tmp_path, source) as process:
+        stdout, _ = process.communicate(timeout=60)
+    assert (stdout, process.returncode) == (b"1\n", 0)
+
+
+def test_a_killed_script_takes_quickfit_with_it_after_the_recording_is_closed(tmp_path):
+    with quickfit_process(
+        tmp_path, "import os\nprint(f'pid={os.getpid()}', flush=True)\n" + WAITS
+    ) as p:
+        assert p.stdout is not None
+        os.kill(pid_in(p.stdout.readline(), "pid"), signal.SIGKILL)
+        _, stderr = p.communicate(timeout=60)
+    assert p.returncode == -signal.SIGKILL
+    assert len(stderr.splitlines()) > 1  # a report, or why there is none
+    assert b"Traceback" not in stderr
+    assert read_run_file(newest_run(tmp_path))["signal"] == "SIGKILL"
+
+
+class FakeScript:
+    """Remembers what it was sent."""
+
+    pid = 2**22 + 1  # above every real process id
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, number):
+        self.sent.append(number)
+
+
+def test_only_what_was_sent_to_us_alone_is_passed_on_after_a_grace():
+    script, now = FakeScript(), [0.0]
+    forwarder = Forwarder(script, clock=lambda: now[0])
+    forwarder.take(Arrival(signal.SIGINT, True, 0))
+    forwarder.take(Arrival(signal.SIGCHLD, False, 7))
+    forwarder.take(Arrival(signal.SIGTERM, False, script.pid))
+    forwarder.take(Arrival(signal.SIGTERM, False, 1))
+    now[0] = GRACE_S * 0.9
+    forwarder.poll()
+    assert script.sent == []
+    now[0] = GRACE_S
+    forwarder.poll()
+    forwarder.poll()
+    assert script.sent == [signal.SIGTERM]

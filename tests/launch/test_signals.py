@@ -1,0 +1,48 @@
+"""Signals are held back, handed out, and told apart."""
+
+import os
+import signal
+
+import pytest
+
+from quickfit.launch import signals
+from quickfit.launch.signals import SignalWatch
+
+
+@pytest.fixture(params=[True, False], ids=["asked for", "handled"])
+def way(request, monkeypatch):
+    if request.param and not hasattr(signal, "sigtimedwait"):
+        pytest.skip("this system has no sigtimedwait")
+    monkeypatch.setattr(signals, "_HAS_TIMED_WAIT", request.param)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_signal_from_another_process_is_held_back_and_handed_out():
+    with SignalWatch() as watch:
+        os.kill(os.getpid(), signal.SIGTERM)
+        arrival = watch.wait(5.0)
+        assert arrival is not None
+        assert (arrival.number, arrival.is_from_terminal) == (signal.SIGTERM, False)
+        assert watch.wait(0.0) is None
+
+
+@pytest.mark.usefixtures("way")
+def test_everything_is_as_before_afterwards_and_nothing_pending_strikes():
+    handlers = [signal.getsignal(n) for n in range(1, 32)]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with SignalWatch():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert [signal.getsignal(n) for n in range(1, 32)] == handlers
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+
+
+@pytest.mark.usefixtures("way")
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with SignalWatch() as watch:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert watch.wait(0.0) is None
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
