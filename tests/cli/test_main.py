@@ -5,9 +5,10 @@ import sys
 import pytest
 
 import quickfit as package
-from launch.sessions import outcome, python, quickfit
 from quickfit.cli.main import COMMANDS, arranged, main
 from quickfit.errors import RecordingError, UsageError
+
+from launch.sessions import outcome, python, quickfit
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import quickfit.diagnosis
 from quickfit.cli.report import Format, newest_run, report
 from quickfit.errors import RecordingError, UsageError
+
 from report.builders import diagnosis, map_finding
 
 

@@ -3,11 +3,12 @@
 import pytest
 import typer
 
-from launch.sessions import newest_run, quickfit
 from quickfit.cli.main import app
 from quickfit.cli.run import OPTIONS, asked_stop
 from quickfit.errors import UsageError
 from quickfit.recording.folder import read_run_file
+
+from launch.sessions import newest_run, quickfit
 
 
 @pytest.mark.parametrize(

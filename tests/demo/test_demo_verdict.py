@@ -39,12 +39,23 @@ def photographs(tmp_path_factory):
     return folder
 
 
-def generator_lines(file):
-    """Return the line numbers of the only generator function in a source file."""
-    functions = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.FunctionDef)]
-    makers = [f for f in functions if any(isinstance(n, ast.Yield) for n in ast.walk(f))]
-    (maker,) = makers
-    return range(maker.lineno, maker.end_lineno + 1)
+def input_lines(file):
+    """Return the lines of the only generator function in a file and of what it calls there."""
+    functions = {n.name: n for n in ast.walk(ast.parse(file.read_text())) if is_function(n)}
+    (generator,) = [
+        f for f in functions.values() if any(isinstance(n, ast.Yield) for n in ast.walk(f))
+    ]
+    called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in calls_in(generator)}
+    parts = [generator, *(functions[name] for name in called if name in functions)]
+    return {line for part in parts for line in range(part.lineno, part.end_lineno + 1)}
+
+
+def is_function(node):
+    return isinstance(node, ast.FunctionDef)
+
+
+def calls_in(function):
+    return [node for node in ast.walk(function) if isinstance(node, ast.Call)]
 
 
 def quickfit(*words, cwd):
@@ -69,7 +80,7 @@ def test_names_the_generator_whatever_it_is_called(script, generator, photograph
     assert first["cause"] == "py-generator-input"
     place = (tmp_path / first["where"]["file"]).resolve()
     assert place == (VARIANTS / generator).resolve()
-    assert first["where"]["line"] in generator_lines(place)
+    assert first["where"]["line"] in input_lines(place)
 
 
 def test_the_fixed_script_trains_on_the_same_pixels(photographs):

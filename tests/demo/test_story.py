@@ -24,11 +24,12 @@ MEASURED = Comparison(Pace(90, 0.12, 0.17), Pace(200, 0.06, 0.12), (1.9, 2.1))
 def parts(monkeypatch):
     """Stand-ins for the observation, the diagnosis, the report and the measurement."""
     ended = SimpleNamespace(folder=Path("slow.qfrun"), exit_code=0, signal=None)
-    parts = SimpleNamespace(ended=ended, watched=None, measured=None)
+    parts = SimpleNamespace(ended=ended, watched=None, measured=None, last_words=b"")
 
     def observe(target, **options):
         parts.watched = (target, options)
         assert Path(target.script).exists()
+        os.write(2, parts.last_words)
         return parts.ended
 
     def side_by_side(scripts, images, scratch, *, line):
@@ -97,8 +98,10 @@ def test_a_signal_that_ended_the_script_ends_the_story(parts, tmp_path):
 
 def test_a_script_that_fails_ends_the_story_with_its_exit_code(parts, tmp_path):
     parts.ended.exit_code = 3
-    with pytest.raises(QuickfitError, match=r"slow\.py ended with exit code 3"):
+    parts.last_words = b"OSError: broken.jpg\n"
+    with pytest.raises(QuickfitError, match=r"slow\.py ended with exit code 3") as caught:
         story.tell_story(tmp_path, io.StringIO())
+    assert "OSError: broken.jpg" in str(caught.value)
 
 
 def test_without_tensorflow_says_what_to_install(monkeypatch):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from launch.sessions import python
 from quickfit.launch import child
 from quickfit.probes import session
+
+from launch.sessions import python
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ import signal
 import sqlite3
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+
+from quickfit.recording.folder import process_files
 
 from launch.sessions import (
     QUICKFIT,
@@ -17,7 +19,6 @@ from launch.sessions import (
     pid_in,
     quickfit,
 )
-from quickfit.recording.folder import process_files
 
 CHILD = "import os; print(os.environ['QUICKFIT_RUN'] != '', 'QUICKFIT_ROLE' in os.environ)"
 LEAVES = """
@@ -106,7 +107,8 @@ def roles(tmp_path):
     """Return the roles of the processes that recorded something."""
     found = []
     for file in process_files(newest_run(tmp_path)):
-        with closing(sqlite3.connect(file)) as db:
+        # A pool may end its worker between making the file and filling it.
+        with closing(sqlite3.connect(file)) as db, suppress(sqlite3.OperationalError):
             found += db.execute("SELECT value FROM meta WHERE key = 'role'").fetchone()
     return sorted(json.loads(role) for role in found)
 

@@ -1,7 +1,8 @@
 """The sitecustomize that carries the probes in harms nothing."""
 
-from launch.sessions import clean_env, of_the_script, outcome, python, quickfit
 from quickfit.launch.parent import INJECT
+
+from launch.sessions import clean_env, of_the_script, outcome, python, quickfit
 
 
 def with_sitecustomize(tmp_path, source):

@@ -8,6 +8,10 @@ import zipfile
 
 import pytest
 
+from quickfit.launch.parent import INJECT, environment, observe
+from quickfit.launch.target import Target
+from quickfit.recording.folder import read_run_file
+
 from launch.sessions import (
     QUICKFIT,
     Terminal,
@@ -20,9 +24,6 @@ from launch.sessions import (
     python,
     quickfit,
 )
-from quickfit.launch.parent import INJECT, environment, observe
-from quickfit.launch.target import Target
-from quickfit.recording.folder import read_run_file
 
 LOOK_AROUND = """
 import json, os, pickle, sys

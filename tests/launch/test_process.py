@@ -4,8 +4,9 @@ import os
 import signal
 import sys
 
-from launch.sessions import eventually
 from quickfit.launch.process import Ending, ScriptProcess, signal_name
+
+from launch.sessions import eventually
 
 
 def test_an_ending_reads_as_a_sentence():

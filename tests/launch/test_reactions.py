@@ -5,10 +5,11 @@ import signal
 import subprocess
 import time
 
-from launch.sessions import QUICKFIT, Terminal, clean_env, newest_run, pid_in
 from quickfit.launch.reactions import GRACE_S, Forwarder
 from quickfit.launch.signals import Arrival
 from quickfit.recording.folder import read_run_file
+
+from launch.sessions import QUICKFIT, Terminal, clean_env, newest_run, pid_in
 
 CTRL_C, CTRL_BACKSLASH = b"\x03", b"\x1c"
 WAITS = "import sys, time\nprint('ready', flush=True)\ntime.sleep(600)\n"

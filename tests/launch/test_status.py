@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
-from launch.sessions import PATIENCE_S, Terminal
 from quickfit.launch.status import say
+
+from launch.sessions import PATIENCE_S, Terminal
 
 
 def test_every_line_is_prefixed_and_cannot_control_the_terminal(capfd):

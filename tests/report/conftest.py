@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from quickfit.report import text
+
 from report.builders import HOME
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"

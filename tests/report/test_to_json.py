@@ -11,6 +11,7 @@ import pytest
 import quickfit
 from quickfit.findings import Evidence, Gain
 from quickfit.report.to_json import dumps, to_json
+
 from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-json.md"

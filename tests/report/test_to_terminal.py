@@ -20,6 +20,7 @@ from quickfit.findings import (
     RunOutcome,
 )
 from quickfit.report.to_terminal import write_report
+
 from report.builders import (
     BREAKDOWN,
     CPU_ONLY,

@@ -16,6 +16,7 @@ from quickfit.findings import (
 )
 from quickfit.report._sentences import EFFECTS
 from quickfit.report.view import view
+
 from report.builders import (
     BREAKDOWN,
     OVERHEAD,

@@ -50,11 +50,15 @@ class Trial:
         """Raise a QuickfitError with its last words if the script has ended."""
         code = self.process.poll()
         if code is not None:
-            words = self.log_file.read_text(errors="replace").strip().splitlines()[-5:]
             raise QuickfitError(
                 f"{self.script}: ended with exit code {code} before it could be measured:\n"
-                + "\n".join(f"    {line}" for line in words)
+                + "\n".join(last_words(self.log_file))
             )
+
+
+def last_words(log: Path) -> list[str]:
+    """Return the last lines of what a script wrote to stderr, indented."""
+    return [f"    {line}" for line in log.read_text(errors="replace").strip().splitlines()[-5:]]
 
 
 def measure_side_by_side(
@@ -75,7 +79,7 @@ def measure_side_by_side(
         trials = [stack.enter_context(_started(s, images, scratch)) for s in scripts]
         line.say("starting both")
         _warm_up(trials)
-        line.say("both are warm")
+        line.say("warm")
         groups = [trial.process.pid for trial in trials]
         blocks = take_turns(
             groups, rounds=rounds, block_s=BLOCK_S, tell=lambda done: line.count(done, rounds)

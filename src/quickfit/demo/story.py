@@ -7,12 +7,13 @@ import importlib.util
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from quickfit.demo.compare import SCRIPTS, measure_side_by_side
+from quickfit.demo.compare import SCRIPTS, last_words, measure_side_by_side
 from quickfit.demo.outcome import Outcome, lines
 from quickfit.demo.photographs import make_photographs
 from quickfit.demo.progress import ProgressLine
@@ -24,7 +25,8 @@ PHOTOGRAPHS = 600
 # Four epochs: enough for a final verdict (20 steps after the warm-up), about 12 s.
 WATCHED_STEPS = 80
 IMAGES, SLOW, FIXED = Path("photographs"), Path("slow.py"), Path("fixed.py")
-RECORDING = Path("slow.qfrun")
+_STDERR = 2
+RECORDING, ERRORS = Path("slow.qfrun"), Path("slow.errors")
 
 
 def tell_story(home: Path, stream: TextIO) -> Outcome:
@@ -37,7 +39,7 @@ def tell_story(home: Path, stream: TextIO) -> Outcome:
         QuickfitError: one of its scripts failed.
     """
     check_installed()
-    with contextlib.chdir(home), _ended_politely(), _quiet_tensorflow():
+    with contextlib.chdir(home), _ended_politely():
         prepare(stream)
         diagnosis = watch(stream)
         outcome = measure(diagnosis, stream)
@@ -72,17 +74,19 @@ def watch(stream: TextIO, *, recording: Path = RECORDING) -> Diagnosis:
 
     _write(
         stream,
-        f"2/4 watching {SLOW} train for {WATCHED_STEPS} steps, as this would:\n"
+        f"2/4 watching {SLOW} train for {WATCHED_STEPS} steps, about 15 s:\n"
         f"    quickfit run --steps {WATCHED_STEPS} {SLOW} {IMAGES}\n",
     )
-    # More epochs than steps can be watched: the photographs may not end it.
-    target = Target(script=str(SLOW), args=(str(IMAGES), "--epochs", str(WATCHED_STEPS)))
-    seen = observe(target, output=recording, stop={"steps": WATCHED_STEPS}, early=False)
+    target = Target(script=str(SLOW), args=(str(IMAGES),))
+    with _errors_aside(ERRORS):
+        seen = observe(target, output=recording, stop={"steps": WATCHED_STEPS}, early=False)
     _end_as_asked(seen.signal)
     if seen.exit_code != 0:
         raise QuickfitError(
-            f"quickfit demo: {SLOW} ended with exit code {seen.exit_code}; its message is above."
+            f"quickfit demo: {SLOW} ended with exit code {seen.exit_code}:\n"
+            + "\n".join(last_words(ERRORS))
         )
+    ERRORS.unlink(missing_ok=True)
     diagnosis = diagnose(seen.folder)
     write_report(diagnosis, stream)
     return diagnosis
@@ -92,7 +96,7 @@ def measure(diagnosis: Diagnosis, stream: TextIO, *, fixed_first: bool = False) 
     """Measure the two scripts against each other, and return that beside the prediction."""
     _write(stream, "\n")
     scratch = Path("measuring")
-    title = f"3/4 measuring {SLOW} against {FIXED}, in turns and without quickfit"
+    title = "3/4 measuring both scripts in turns, without quickfit"
     with ProgressLine(stream, title) as line:
         try:
             order = (FIXED, SLOW) if fixed_first else (SLOW, FIXED)
@@ -133,13 +137,17 @@ def _ended_politely() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet_tensorflow() -> Iterator[None]:
-    """Keep TensorFlow's greeting out of the story; errors are still shown."""
-    name = "TF_CPP_MIN_LOG_LEVEL"
-    before = os.environ.get(name)
-    os.environ.setdefault(name, "2")
+def _errors_aside(file: Path) -> Iterator[None]:
+    """Send what the script writes to stderr to a file: TensorFlow's greeting, mostly.
+
+    `TF_CPP_MIN_LOG_LEVEL` does not silence all of it (TensorFlow 2.21).
+    """
+    sys.stderr.flush()
+    kept = os.dup(_STDERR)
+    with file.open("wb") as aside:
+        os.dup2(aside.fileno(), _STDERR)
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(name, None)
+        os.dup2(kept, _STDERR)
+        os.close(kept)

@@ -74,14 +74,14 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
             "inconclusive: the wait for input could not be measured in this run",
             notes=notes,
         )
-    if wait >= MAX_WAIT_SHARE:
-        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
     if _is_contended(signals):
         return Verdict(
             "inconclusive",
             "inconclusive: the machine is busy with other work; nothing in this script stands out",
             notes=notes,
         )
+    if wait >= MAX_WAIT_SHARE:
+        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
     if shares.get("step", 0.0) >= MIN_STEP_SHARE:
         text = f"compute-bound: the model is the limit ({units.share(shares['step'])} of the step)"
         return Verdict(

@@ -35,6 +35,11 @@ class Forwarder:
         self._clock = clock
         self._due: list[tuple[float, int]] = []
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._due)
+
     def take(self, arrival: Arrival) -> None:
         """Remember a signal, unless the script has it already or sent it."""
         if arrival.is_from_terminal or arrival.number == _CHILD_ENDED:
@@ -75,9 +80,9 @@ class InterruptAnswer:
         self.is_given = False
 
     @property
-    def is_asked(self) -> bool:
-        """Whether there was a Ctrl-C."""
-        return self._since_s is not None
+    def is_pending(self) -> bool:
+        """Whether there was a Ctrl-C that nothing was said to yet."""
+        return self._since_s is not None and not self.is_given
 
     def take(self, arrival: Arrival) -> None:
         """Note the first Ctrl-C and get ready while the script reacts to it."""
@@ -87,7 +92,7 @@ class InterruptAnswer:
 
     def poll(self) -> None:
         """Report once, when the time to react is over."""
-        if self.is_given or self._since_s is None:
+        if self._since_s is None or self.is_given:
             return
         if self._clock() - self._since_s < UNANSWERED_S:
             return

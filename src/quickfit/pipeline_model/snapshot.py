@@ -7,6 +7,7 @@ passed on. The counters only grow, so two snapshots give exact rates.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,7 @@ def nodes_to_json(proto: Any) -> str:
     rows = []
     for number, node in proto.nodes.items():
         # `state_value` is what runs; `value` is what the tuner would like (measured on 2.21).
-        parameters = {p.name: p.state_value or p.value for p in node.parameters}
+        parameters = {p.name: _finite(p.state_value or p.value) for p in node.parameters}
         rows.append(
             [
                 number,
@@ -74,10 +75,14 @@ def nodes_to_json(proto: Any) -> str:
     return json.dumps(rows)
 
 
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None  # JSON knows no infinity
+
+
 def recent_gaps(proto: Any, new_elements: int) -> tuple[int, float]:
     """Return how many of the consumer's gaps belong to `new_elements`, and their sum in seconds."""
     gaps = list(proto.gap_times)
-    used = min(new_elements, len(gaps), MAX_GAPS)
+    used = max(min(new_elements, len(gaps), MAX_GAPS), 0)
     return used, sum(gaps[-used:]) / 1e6 if used else 0.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
 
 from quickfit.pipeline_model.snapshot import Node, Snapshot
@@ -28,6 +29,8 @@ _KINDS = {
     "TFRecord": "tfrecord",
     "FilterFusion": "filter",
 }
+# Stages whose inputs end and are made anew, and how many of their inputs stay.
+_KEPT_INPUTS = {"repeat": 0, "shuffleandrepeat": 0, "interleave": 1, "flatmap": 1}
 
 
 @dataclass(frozen=True)
@@ -64,46 +67,81 @@ def kind_of(name: str) -> str:
     return base.removeprefix("Parallel").lower()
 
 
-def stage_costs(first: Snapshot | None, last: Snapshot) -> list[StageCost]:
+def stage_costs(
+    first: Snapshot | None, last: Snapshot, *, outputs: int | None = None
+) -> list[StageCost]:
     """Return the stages from the consumer to the sources, with their cost per output element.
 
     Args:
         first: the earlier snapshot, or None to count from the pipeline's start.
         last: the later snapshot of the same pipeline.
+        outputs: what to divide by; by default the elements that left the pipeline.
     """
-    outputs = last.nodes[last.root].elements - _earlier(first, last.root).elements
+    if outputs is None:
+        outputs = last.nodes[last.root].elements - _earlier(first, last.root).elements
     if outputs <= 0:
         return []
-    return [_cost(last.nodes[number], first, outputs) for number in _walk(last)]
+    flows: dict[int, float] = {}  # elements per output, of nodes that began again
+    costs: list[StageCost] = []
+    for number in _walk(last):
+        cost = _cost(last.nodes[number], first, outputs, flows.get(number))
+        costs.append(cost)
+        flows.update(_flows_below(cost, first, last, began_again=number in flows))
+    return costs
 
 
-def _cost(node: Node, first: Snapshot | None, outputs: int) -> StageCost:
+def _cost(node: Node, first: Snapshot | None, outputs: int, flow: float | None) -> StageCost:
     before = _earlier(first, node.id)
-    return StageCost(
-        node=node,
-        kind=kind_of(node.name),
-        work_s=max(node.work_s - before.work_s, 0.0) / outputs,
-        per_output=(node.elements - before.elements) / outputs,
-        parallelism=node.parallelism or 1.0,
-    )
+    if flow is None or not node.elements:
+        work_s = max(node.work_s - before.work_s, 0.0) / outputs
+        flow = max(node.elements - before.elements, 0) / outputs
+    else:
+        work_s = max(node.work_s, 0.0) / node.elements * flow
+    return StageCost(node, kind_of(node.name), work_s, flow, node.parallelism or 1.0)
+
+
+def _flows_below(
+    cost: StageCost, first: Snapshot | None, last: Snapshot, *, began_again: bool
+) -> dict[int, float]:
+    """Return how many elements per output the inputs make that began again in this window.
+
+    A `repeat` makes its inputs anew for each pass, an `interleave` for each sub-dataset, and
+    the work of those that ended is forgotten. What is left of them is a sample: an element of
+    the stage is an element of one of them.
+    """
+    node, nodes = cost.node, last.nodes
+    inputs = [number for number in node.inputs if number in nodes]
+    if began_again and node.elements:
+        # What waits in the buffer has been made, but has not come out yet.
+        made = {n: max(nodes[n].elements - node.buffered, 0) for n in inputs}
+        return {n: cost.per_output * made[n] / node.elements for n in inputs}
+    kept = _KEPT_INPUTS.get(cost.kind)
+    if kept is None:
+        return {}
+    renewed = inputs[kept:]
+    total = sum(nodes[number].elements for number in renewed)
+    if not total or (first is not None and any(number in first.nodes for number in renewed)):
+        return {}
+    return {n: cost.per_output * nodes[n].elements / total for n in renewed}
 
 
 def _earlier(first: Snapshot | None, number: int) -> Node:
-    # A node that was not there before is counted from zero: `repeat` makes new ones.
+    # A node that was not there before is counted from zero.
     if first is not None and number in first.nodes:
         return first.nodes[number]
     return Node(number, "", 0, 0.0, 0, 0, None, None, 0, 0, False, ())
 
 
 def _walk(snapshot: Snapshot) -> list[int]:
-    order: list[int] = []
-    waiting = [snapshot.root]
+    """Return the nodes, each after the one it feeds."""
+    order: dict[int, None] = {}
+    waiting = deque([snapshot.root])
     while waiting:
-        number = waiting.pop(0)
+        number = waiting.popleft()
         if number in snapshot.nodes and number not in order:
-            order.append(number)
+            order[number] = None
             waiting.extend(snapshot.nodes[number].inputs)
-    return order
+    return list(order)
 
 
 def input_period_s(stages: list[StageCost]) -> float:
@@ -112,21 +150,11 @@ def input_period_s(stages: list[StageCost]) -> float:
     An asynchronous stage (prefetch, parallel map) has threads of its own; the stages below it,
     down to the next asynchronous one, run on them.
     """
-    by_id = {stage.node.id: stage for stage in stages}
-    periods: list[float] = []
-
-    def add(number: int, group: int) -> None:
-        stage = by_id.get(number)
-        if stage is None:
-            return
-        if stage.node.is_async:
-            periods.append(0.0)
-            group = len(periods) - 1
-        periods[group] += stage.period_s
-        for child in stage.node.inputs:
-            add(child, group)
-
-    if stages:
-        periods.append(0.0)
-        add(stages[0].node.id, 0)
-    return max(periods, default=0.0)
+    groups: dict[int, int] = {}  # stage to the stage whose thread it runs on
+    periods: dict[int, float] = {}
+    for stage in stages:  # each after the one it feeds
+        number = stage.node.id
+        group = number if stage.node.is_async else groups.get(number, number)
+        periods[group] = periods.get(group, 0.0) + stage.period_s
+        groups.update(dict.fromkeys(stage.node.inputs, group))
+    return max(periods.values(), default=0.0)

@@ -77,7 +77,8 @@ def user_place(frame: FrameType | None) -> Place | None:
     while frame is not None:
         code = frame.f_code
         if is_user_file(code.co_filename):
-            return Place(absolute(code.co_filename), frame.f_lineno, code.co_name)
+            line = frame.f_lineno or code.co_firstlineno
+            return Place(absolute(code.co_filename), line, code.co_name)
         frame = frame.f_back
     return None
 

@@ -56,6 +56,7 @@ class WatchedIterator:
     created_s: float
     elements: int = 0
     has_model: bool = True
+    failures: int = 0
     dataset_id: int | None = None
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from quickfit.probes import callbacks, devices, machine, overhead, py_input, tf_data
+from quickfit.probes import callbacks, devices, eager_ops, machine, overhead, py_input, tf_data
 from quickfit.probes._guard import fail
 from quickfit.probes._state import State, now
 from quickfit.probes.stacks import StackSampler
@@ -59,6 +59,8 @@ class Background:
         began = next_counters = now()
         try:
             while not self._wake.acquire(timeout=SAMPLE_EVERY_S * self.slower):
+                if self.state.is_paused:
+                    continue
                 self._quietly("stacks", self.stacks.sample)
                 if now() >= next_counters:
                     self._read_counters()
@@ -76,6 +78,7 @@ class Background:
         if threading.main_thread().is_alive():
             self._quietly("tf_data", lambda: tf_data.read_pipelines(state))
             self._quietly("devices", lambda: devices.read_once(state))
+            self._quietly("eager_ops", lambda: eager_ops.read(state))
         self._quietly("py_input", lambda: py_input.write_totals(state))
         self._quietly("callbacks", lambda: callbacks.write_totals(state))
         state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()

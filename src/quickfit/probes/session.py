@@ -76,7 +76,7 @@ def finish() -> None:
 
 
 def pause(*, paused: bool) -> None:
-    """Turn the per-step hooks off and on again; the overhead benchmark compares the two."""
+    """Turn all watching off and on again; the overhead benchmark compares the two."""
     if Current.state is not None:
         Current.state.is_paused = paused
 
@@ -87,7 +87,7 @@ def _new_state(folder: Path, role: str) -> State:
     for module in _HOOKING:
         probe: Probe = module.new_probe()
         state.probes[probe.name] = probe
-    for name in ("stacks", "machine"):
+    for name in ("stacks", "machine", "eager_ops", "callbacks"):
         state.probes[name] = Probe(name, state="active")
     return state
 

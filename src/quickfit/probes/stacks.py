@@ -87,7 +87,9 @@ def _walk(frame: FrameType | None) -> tuple[Key, bool]:
     is_input = False
     while frame is not None and len(frames) < MAX_DEPTH:
         code = frame.f_code
-        frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        # Python 3.11 has no line for a frame that is just starting.
+        line = frame.f_lineno or code.co_firstlineno
+        frames.append((code.co_filename, line, code.co_name))
         if code.co_name in _INPUT_FUNCTIONS or code.co_filename.endswith(_INPUT_FILES):
             is_input = True
         frame = frame.f_back

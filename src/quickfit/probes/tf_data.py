@@ -21,6 +21,8 @@ DATASETS = "tensorflow.python.data.ops.dataset_ops"
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 # Pipelines read at one time: the newest ones. A script may hold many iterators open.
 MAX_WATCHED = 4
+# After so many tries without a model, half a second apart, an iterator has none.
+MAX_FAILURES = 6
 # A chain longer than this is not described to its end.
 MAX_CHAIN = 200
 
@@ -104,8 +106,11 @@ def _read_model(watched: WatchedIterator, iterator: Any, state: State) -> None:
     try:
         proto = experimental.get_model_proto(iterator)
     except Exception as error:  # autotune off (NotFound), graph mode, a distributed iterator
-        watched.has_model = False
-        state.writer.add("notes", (now(), f"no pipeline model: {type(error).__name__}"))
+        # Between its creation and its first use an iterator has no model yet.
+        watched.failures += 1
+        if watched.failures >= MAX_FAILURES:
+            watched.has_model = False
+            state.writer.add("notes", (now(), f"no pipeline model: {type(error).__name__}"))
         return
     at_s = now()
     if proto.output not in proto.nodes:

@@ -43,7 +43,7 @@ def _quota() -> float | None:
         with open("/sys/fs/cgroup/cpu.max") as file:
             limit, period = file.read().split()
         return None if limit == "max" else int(limit) / int(period)
-    except (OSError, ValueError):
+    except (OSError, ValueError, ZeroDivisionError):
         pass
     try:
         with open("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") as quota:
@@ -51,7 +51,7 @@ def _quota() -> float | None:
         with open("/sys/fs/cgroup/cpu/cpu.cfs_period_us") as period_file:
             period_us = int(period_file.read())
         return limit_us / period_us if limit_us > 0 else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, ZeroDivisionError):
         return None
 
 

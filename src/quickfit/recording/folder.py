@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 from quickfit.errors import RecordingError, UsageError
+from quickfit.recording import shapes
 from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
 
 # Enough for a week of trying things; one run is a few megabytes.
@@ -26,20 +28,33 @@ NETWORK_FILE_SYSTEMS = (
     "afs",
     "ceph",
     "glusterfs",
+    "beegfs",
 )
+# File systems take names of 255 bytes; the stamp, a number and the suffix need 30 of them.
+MAX_NAME_BYTES = 200
 
 
 def default_run_folder(script: str, *, home: Path | None = None) -> Path:
-    """Return a free folder `.quickfit/runs/NAME.qfrun` below the working directory."""
+    """Return a folder `.quickfit/runs/NAME.qfrun` below the working directory, made for this run.
+
+    It is made at once where that is possible, so that two runs which start in the same second do
+    not take the same one.
+    """
     runs = (home or Path.cwd()) / ".quickfit" / "runs"
     stem = Path(script).stem if script.endswith(".py") else script
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:60] or "run"
+    safe = safe.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for attempt in range(1000):
         suffix = f"-{attempt}" if attempt else ""
         folder = runs / f"{safe}-{stamp}{suffix}{RUN_SUFFIX}"
-        if not folder.exists():
-            return folder
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError:
+            pass  # `create` says what is wrong with it
+        return folder
     raise RecordingError(f"{runs}: no free name for a recording; remove old runs from that folder.")
 
 
@@ -49,12 +64,12 @@ def create(folder: Path) -> None:
     Raises:
         UsageError: the folder is already there and is not empty, or cannot be made.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            f"{folder}: already exists, and a recording is never overwritten.\n"
-            f"Choose another name with --output, or remove it first."
-        )
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(
+                f"{folder}: already exists, and a recording is never overwritten.\n"
+                f"Choose another name with --output, or remove it first."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         _ignore_in_git(folder)
     except OSError as error:
@@ -77,12 +92,20 @@ def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
     """Remove all but the newest `keep` finished runs of a `.quickfit/runs` folder."""
     if runs.name != "runs" or runs.parent.name != ".quickfit":
         return []
-    folders = [f for f in runs.glob(f"*{RUN_SUFFIX}") if f.is_dir() and (f / RUN_FILE).exists()]
-    folders.sort(key=lambda f: f.stat().st_mtime, reverse=True)
-    old = [f for f in folders[keep:] if read_run_file(f).get("ended_at") is not None]
-    for folder in old:
+    folders = [f for f in runs.glob(f"*{RUN_SUFFIX}") if f.is_dir() and not f.is_symlink()]
+    finished = [f for f in folders if read_run_file(f).get("ended_at") is not None]
+    finished.sort(key=lambda f: changed_at(f / RUN_FILE), reverse=True)
+    for folder in finished[keep:]:
         shutil.rmtree(folder, ignore_errors=True)
-    return old
+    return finished[keep:]
+
+
+def changed_at(path: Path) -> float:
+    """Return when a file was last changed; 0 if another process has removed it meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def write_run_file(folder: Path, facts: dict[str, Any]) -> None:
@@ -96,30 +119,35 @@ def write_run_file(folder: Path, facts: dict[str, Any]) -> None:
 def read_run_file(folder: Path) -> dict[str, Any]:
     """Return what the parent wrote, or an empty dict where it is missing or damaged."""
     try:
-        facts = json.loads((folder / RUN_FILE).read_text())
+        facts = shapes.unpacked((folder / RUN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return facts if isinstance(facts, dict) else {}
+    if not isinstance(facts, dict):
+        return {}
+    if not shapes.is_early_verdict(facts.get("early", {})):
+        del facts["early"]
+    return facts
 
 
 def process_files(folder: Path) -> list[Path]:
-    """Return the files of the processes of a run, oldest first."""
-    return sorted(folder.glob(f"*{PROCESS_SUFFIX}"), key=lambda f: (f.stat().st_ctime, f.name))
+    """Return the files of the processes of a run, in the order of their names."""
+    return sorted(folder.glob(f"*{PROCESS_SUFFIX}"))
 
 
 def is_on_network(path: Path, *, mounts: str = "/proc/mounts") -> bool:
     """Tell whether `path` lies on a file system where SQLite's WAL does not work."""
     try:
-        lines = Path(mounts).read_text().splitlines()
+        lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     except OSError:
         return False
     here = str(path.resolve())
     best, kind = "", ""
     for line in lines:
-        fields = line.split()
+        fields = line.split(" ")
         if len(fields) < 3:
             continue
-        point = fields[1].encode().decode("unicode_escape")
+        # A space in a mount point is written \\040, a tab \\011, a backslash \\134.
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[1])
         inside = here == point or here.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]

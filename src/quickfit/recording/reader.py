@@ -5,36 +5,28 @@ Nothing read here is ever executed, and every string is hostile until a report e
 
 from __future__ import annotations
 
-import json
-import shutil
 import sqlite3
-import tempfile
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from quickfit.errors import RecordingError
 from quickfit.recording import folder as folders
+from quickfit.recording import shapes
+from quickfit.recording.opening import WHAT_IT_IS, damaged, kind_of, open_file
 from quickfit.recording.schema import (
-    APPLICATION_ID,
-    FORMAT_VERSION,
-    JSON_COLUMNS,
     PROCESS_SUFFIX,
     RUN_FILE,
+    RUN_SUFFIX,
     TABLES,
+    Column,
     columns,
 )
 
-Row = dict[str, Any]  # one row: column name to text, number or None
-_SQLITE_MAGIC = b"SQLite format 3\x00"
-_KNOWN_MAGIC = {
-    b"\x1f\x8b": "gzip data",
-    b"PK\x03\x04": "a zip archive",
-    b"\x89HDF": "an HDF5 file",
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"%PDF": "a PDF",
-}
+Row = dict[str, Any]  # one row: column name to text, number or None; JSON columns hold any value
+_KINDS: dict[str, set[type]] = {"TEXT": {str}, "INTEGER": {int}, "REAL": {int, float}}
 
 
 @dataclass
@@ -72,17 +64,22 @@ def read(path: Path) -> Recording:
     Raises:
         RecordingError: it is missing, foreign, damaged or newer than this quickfit.
     """
-    if path.is_file() and path.suffix == PROCESS_SUFFIX:
-        process = read_process(path)
-        return Recording(path, folders.read_run_file(path.parent), process, [], [])
+    try:
+        return _read(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _read(path: Path) -> Recording:
+    if path.is_dir():
+        return _read_folder(path)
     if not path.exists():
-        raise RecordingError(f"{path}: there is no such recording.\n{_where_runs_are(path)}")
-    if not path.is_dir():
+        raise RecordingError(f"{path}: there is no such recording.\n{_where_runs_are()}")
+    if path.suffix != PROCESS_SUFFIX:
         raise RecordingError(
-            f"{path}: this is not a quickfit recording (found: {_kind_of(path)}).\n"
-            "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
+            f"{path}: this is not a quickfit recording (found: {kind_of(path)}).\n{WHAT_IT_IS}"
         )
-    return _read_folder(path)
+    return Recording(path, folders.read_run_file(path.parent), read_process(path), [], [])
 
 
 def _read_folder(path: Path) -> Recording:
@@ -90,20 +87,19 @@ def _read_folder(path: Path) -> Recording:
     if not files:
         raise RecordingError(_nothing_recorded(path))
     processes: list[ProcessRecording] = []
-    failures: list[tuple[Path, str]] = []
+    failures: dict[Path, str] = {}
     for file in files:
         try:
             processes.append(read_process(file))
         except RecordingError as error:
-            failures.append((file, str(error)))
-    if not processes:
-        raise RecordingError(failures[0][1])
+            failures[file] = str(error)
     run = folders.read_run_file(path)
-    main = next((p for p in processes if p.is_main), None)
+    processes.sort(key=lambda process: process.facts.get("started_s") or 0.0)
+    main = next((process for process in processes if process.is_main), None)
     if main is None:
-        raise RecordingError(_main_unreadable(path, failures, processes))
-    others = [p for p in processes if p is not main]
-    return Recording(path, run, main, others, [text for _, text in failures])
+        raise RecordingError(_main_unreadable(path, run, failures, processes))
+    others = [process for process in processes if process is not main]
+    return Recording(path, run, main, others, list(failures.values()))
 
 
 def read_process(path: Path) -> ProcessRecording:
@@ -112,157 +108,105 @@ def read_process(path: Path) -> ProcessRecording:
     Raises:
         RecordingError: the file is foreign, damaged or newer than this quickfit.
     """
-    _check_magic(path)
     try:
-        db = _connect(path)
-        try:
-            _check_identity(db, path)
+        with closing(open_file(path)) as db:
             return _read_tables(db, path)
-        finally:
-            db.close()
-    except sqlite3.Error as error:
-        raise RecordingError(
-            f"{path}: this recording is damaged ({error}).\n"
-            "What it held cannot be trusted. Record the run again:\n"
-            "    quickfit run YOUR_SCRIPT.py"
-        ) from error
+    # A name in a damaged file may not be UTF-8, which the module does not call its own error.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise damaged(path, str(error)) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
     # One read transaction: a growing recording is seen at one moment.
     db.execute("BEGIN")
     present = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    if "meta" not in present:
-        raise _damaged(path, "it has no table of facts")
-    facts = {key: _fact(value) for key, value in db.execute("SELECT key, value FROM meta")}
-    tables = {}
-    for table in TABLES.keys() & present - {"meta"}:
-        cursor = db.execute(f"SELECT * FROM {table} ORDER BY rowid")
-        names = [column[0] for column in cursor.description]
-        tables[table] = [dict(zip(names, row, strict=True)) for row in cursor]
-        _check_types(path, table, tables[table])
+    missing = sorted(TABLES.keys() - present)
+    if missing:
+        raise damaged(path, f"it has no table {missing[0]}")
+    tables = {table: _rows(db, path, table) for table in TABLES}
+    facts = {row["key"]: _fact(path, row) for row in tables.pop("meta")}
+    _check_sense(path, tables)
     return ProcessRecording(path, facts, tables)
 
 
-def _check_types(path: Path, table: str, rows: list[Row]) -> None:
-    """Refuse rows that SQLite took although their values do not fit; unpack what is JSON."""
-    for column in columns(table):
-        kinds = str if column.kind == "TEXT" else (int, float)
-        is_json = (table, column.name) in JSON_COLUMNS
-        for place, row in enumerate(rows):
-            value = row.get(column.name)
-            if not isinstance(value, kinds) and not (column.may_miss and value is None):
-                what = f"table {table}, row {place}: {column.name} is {str(value)[:40]!r}"
-                raise _damaged(path, what)
-            if is_json and isinstance(value, str):
-                row[column.name] = _unpacked(path, table, column.name, value)
+def _check_sense(path: Path, tables: dict[str, list[Row]]) -> None:
+    """Refuse what no run can be like, and what all shares are divided by: steps without time."""
+    ended: dict[int, float] = {}
+    for place, row in enumerate(tables["steps"]):
+        if not ended.get(row["loop"], row["begin_s"]) <= row["begin_s"] < row["end_s"]:
+            span = f"from {row['begin_s']:g} to {row['end_s']:g} s"
+            raise damaged(path, f"table steps, row {place}: a step {span}, out of order")
+        ended[row["loop"]] = row["end_s"]
+    if any(row["seen"] < 1 for row in tables["samples"]):
+        raise damaged(path, "table samples: a stack that was never seen")
 
 
-def _unpacked(path: Path, table: str, name: str, value: str) -> Any:  # JSON: any plain value
+def _rows(db: sqlite3.Connection, path: Path, table: str) -> list[Row]:
+    """Return the rows of a table; refuse values that SQLite took although they do not fit."""
+    wanted = columns(table)
+    names = [column.name for column in wanted]
+    rows = db.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY rowid").fetchall()
+    # By columns: most are checked as a whole, which is many times faster than value by value.
+    parts: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    for place, (column, values) in enumerate(zip(wanted, parts, strict=False)):
+        if not _fit(column, values):
+            raise _misfit(path, table, column, values)
+        check = shapes.SHAPES.get((table, column.name))
+        if check is not None:
+            where = f"table {table}: {column.name}"
+            parts[place] = [_unpacked(path, where, value, check) for value in values]
+    return [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
+
+
+def _fit(column: Column, values: Sequence[Any]) -> bool:
+    if column.may_miss:
+        values = [value for value in values if value is not None]
+    if not set(map(type, values)) <= _KINDS[column.kind]:
+        return False
+    return column.kind != "REAL" or max(map(abs, values), default=0) <= shapes.LARGEST
+
+
+def _misfit(path: Path, table: str, column: Column, values: Sequence[Any]) -> RecordingError:
+    row = next(row for row, value in enumerate(values) if not _fit(column, [value]))
+    return damaged(path, f"table {table}, row {row}: {column.name} is {values[row]!r:.40}")
+
+
+def _unpacked(path: Path, where: str, text: str, check: shapes.Check) -> Any:  # any JSON value
     try:
-        return json.loads(value)
+        value = shapes.unpacked(text)
     except ValueError as error:
-        raise _damaged(path, f"table {table}: {name} is not JSON") from error
+        raise damaged(path, f"{where} is not JSON") from error
+    if not check(value):
+        raise damaged(path, f"{where} is {text!r:.40}")
+    return value
 
 
-def _damaged(path: Path, what: str) -> RecordingError:
+def _fact(path: Path, row: Row) -> Any:  # any JSON value
+    known = shapes.META.get(row["key"], lambda value: True)
+    where = f"the fact {row['key']!r:.40}"
+    return _unpacked(path, where, row["value"], lambda value: value is None or known(value))
+
+
+def _unreadable(path: Path, error: OSError) -> RecordingError:
     return RecordingError(
-        f"{path}: this recording is damaged ({what}).\n"
-        "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
+        f"{path}: the recording cannot be read ({error.strerror or error}).\n"
+        f"Check who may read it:\n    ls -ld {path}"
     )
 
 
-def _fact(value: str) -> Any:  # JSON: any plain value
-    try:
-        return json.loads(value)
-    except (ValueError, TypeError):
-        return value
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open read-only; where the folder does not allow even that, read a copy."""
-    try:
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return db
-    except sqlite3.OperationalError:
-        copy = Path(tempfile.mkdtemp(prefix="quickfit-")) / path.name
-        for suffix in ("", "-wal"):
-            source = path.with_name(path.name + suffix)
-            if source.exists():
-                shutil.copyfile(source, copy.with_name(copy.name + suffix))
-        db = sqlite3.connect(copy)
-        memory = sqlite3.connect(":memory:")
-        try:
-            db.backup(memory)
-        finally:
-            db.close()
-            shutil.rmtree(copy.parent, ignore_errors=True)
-        return memory
-
-
-def _check_magic(path: Path) -> None:
-    try:
-        head = path.open("rb").read(16)
-    except OSError as error:
-        raise RecordingError(
-            f"{path}: cannot be read ({error.strerror}). Check its permissions."
-        ) from error
-    if head == b"" and not path.with_name(path.name + "-wal").exists():
-        raise RecordingError(
-            f"{path}: the recording is empty; the process ended before it wrote anything.\n"
-            "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
-        )
-    if head and head != _SQLITE_MAGIC:
-        raise RecordingError(
-            f"{path}: the recording of process {path.stem} is not a quickfit file"
-            f" (found: {_kind_of(path)}).\n"
-            "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
-        )
-
-
-def _check_identity(db: sqlite3.Connection, path: Path) -> None:
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID:
-        raise RecordingError(
-            f"{path}: this is an SQLite file, but not one that quickfit wrote.\n"
-            "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
-        )
-    if version > FORMAT_VERSION:
-        raise RecordingError(
-            f"{path}: written by a newer quickfit (format {version}; this one reads up to"
-            f" {FORMAT_VERSION}).\nTo read it:\n    pip install --upgrade quickfit"
-        )
-
-
-def _kind_of(path: Path) -> str:
-    try:
-        head = path.open("rb").read(16)
-    except OSError as error:
-        return error.strerror or "unreadable"
-    if not head:
-        return "an empty file"
-    for magic, name in _KNOWN_MAGIC.items():
-        if head.startswith(magic):
-            return name
-    return "text" if all(9 <= byte < 127 for byte in head) else "unknown data"
-
-
-def _where_runs_are(path: Path) -> str:
-    runs = Path(".quickfit") / "runs"
-    found = sorted(runs.glob("*.qfrun"), key=lambda f: f.stat().st_mtime, reverse=True)
-    if found:
-        return f"The newest recording here is:\n    quickfit report {found[0]}"
+def _where_runs_are() -> str:
+    runs = (Path(".quickfit") / "runs").glob(f"*{RUN_SUFFIX}")
+    newest = max(runs, key=folders.changed_at, default=None)
+    if newest is not None:
+        return f"The newest recording here is:\n    quickfit report {newest}"
     return "Record a run first:\n    quickfit run YOUR_SCRIPT.py"
 
 
 def _nothing_recorded(path: Path) -> str:
     if not (path / RUN_FILE).exists():
-        return (
-            f"{path}: this folder is not a quickfit recording.\n"
-            "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
-        )
+        return f"{path}: this folder is not a quickfit recording.\n{WHAT_IT_IS}"
     return (
         f"{path}: nothing was recorded; the script ended before quickfit could watch it.\n"
         "Does it run without quickfit?\n    python YOUR_SCRIPT.py"
@@ -270,10 +214,18 @@ def _nothing_recorded(path: Path) -> str:
 
 
 def _main_unreadable(
-    path: Path, failures: list[tuple[Path, str]], processes: list[ProcessRecording]
+    path: Path, run: Row, failures: dict[Path, str], processes: list[ProcessRecording]
 ) -> str:
-    reason = failures[0][1] if failures else f"{path}: the script's own recording is missing."
-    return (
-        f"{reason}\nAnother process of this run can be read. To report on it alone:\n"
-        f"    quickfit report {processes[0].path}"
-    )
+    main = path / f"{run.get('pid')}{PROCESS_SUFFIX}"
+    if failures:
+        file = main if main in failures else next(iter(failures))
+        if not processes:
+            return failures[file]
+        what = failures[file].splitlines()[0].removeprefix(f"{file}: ")
+    else:
+        what = "the recording of the script itself is missing."
+    if len(processes) == 1:
+        others = "The other process of this run can be read. To report on it alone:"
+    else:
+        others = f"{len(processes)} other processes of this run can be read. To report on one:"
+    return f"{path}: {what}\n{others}\n    quickfit report {processes[0].path}"

@@ -3,7 +3,9 @@
 A run is a folder `NAME.qfrun`. Every process of the run writes one SQLite file in it, named
 after its process id. `docs/recording-format.md` describes each column.
 
-A column may be missing a value only where its type ends in `?`.
+A column may be missing a value only where its type ends in `?`. What the columns of JSON may
+hold is in `shapes.py`. All tables and columns are of format 1; one that is added later must be
+allowed to be absent from older recordings.
 
 Times are seconds of the monotonic clock, which all processes of one machine share; `meta`
 holds the wall-clock time that belongs to one of them.
@@ -17,17 +19,6 @@ FORMAT_VERSION = 1
 RUN_SUFFIX = ".qfrun"
 PROCESS_SUFFIX = ".sqlite"
 RUN_FILE = "run.json"
-
-# Columns that hold JSON; the reader hands out what they mean.
-JSON_COLUMNS = {
-    ("loops", "facts"),
-    ("datasets", "inputs"),
-    ("datasets", "facts"),
-    ("pipelines", "nodes"),
-    ("stacks", "frames"),
-    ("step_blocks", "sums"),
-    ("step_blocks", "histogram"),
-}
 
 TABLES: dict[str, str] = {
     # Facts about the process: argv, versions, clocks. One row per fact, the value as JSON.
@@ -69,6 +60,12 @@ TABLES: dict[str, str] = {
         "at_s REAL, duration_s REAL, name TEXT, file TEXT?, line INTEGER?, caller_file TEXT?, "
         "caller_line INTEGER?, ops INTEGER?, signature TEXT?, function INTEGER, nested "
         "INTEGER, loop INTEGER?"
+    ),
+    # One short look at a loop that runs eagerly: how many operations, and how long they took.
+    # `heavy_s` is what operations took beyond the time that three quarters of them stay below.
+    "eager_ops": (
+        "loop INTEGER, at_s REAL, window_s REAL, steps INTEGER, ops INTEGER, ops_s REAL, "
+        "median_s REAL, heavy_s REAL"
     ),
     "frames": ("id INTEGER KEY, file TEXT, line INTEGER, function TEXT, is_user INTEGER"),
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",

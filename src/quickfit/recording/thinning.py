@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from typing import Any
 
 # Rows a table may reach before it is thinned to about half.
 BOUNDS = {
@@ -62,6 +63,8 @@ def seconds_of(index: int) -> float:
 
 def _steps_to_blocks(db: sqlite3.Connection) -> None:
     surplus = db.execute("SELECT count(*) FROM steps").fetchone()[0] - FULL_STEPS
+    if surplus <= 0:
+        return
     rows = db.execute(
         "SELECT rowid, loop, step, begin_s, end_s, call_s, logs_s, callbacks_s, callbacks_cpu_s,"
         " cpu_s FROM steps ORDER BY rowid LIMIT ?",
@@ -92,21 +95,26 @@ def _write_block(db: sqlite3.Connection, rows: list[tuple[float, ...]]) -> None:
 
 
 def _merge_blocks(db: sqlite3.Connection) -> None:
-    blocks = db.execute("SELECT rowid, * FROM step_blocks ORDER BY rowid").fetchall()
-    for one, two in zip(blocks[::2], blocks[1::2], strict=False):
-        if one[1] != two[1]:
-            continue
-        sums, more = json.loads(one[6]), json.loads(two[6])
-        histogram, other = json.loads(one[7]), json.loads(two[7])
-        for name, value in more.items():
-            sums[name] = sums.get(name, 0.0) + value
-        for index, seen in other.items():
-            histogram[index] = histogram.get(index, 0) + seen
-        db.execute(
-            "UPDATE step_blocks SET steps=?, end_s=?, sums=?, histogram=? WHERE rowid=?",
-            (one[3] + two[3], two[5], json.dumps(sums), json.dumps(histogram), one[0]),
-        )
-        db.execute("DELETE FROM step_blocks WHERE rowid=?", (two[0],))
+    """Merge each block with the next one of its loop, so that about half are left."""
+    earlier: tuple[Any, ...] | None = None
+    for block in db.execute("SELECT rowid, * FROM step_blocks ORDER BY rowid").fetchall():
+        if earlier is None or earlier[1] != block[1]:
+            earlier = block
+        else:
+            _merge_two(db, earlier, block)
+            earlier = None
+
+
+def _merge_two(db: sqlite3.Connection, one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
+    sums, histogram = (
+        {name: a.get(name, 0) + b.get(name, 0) for name in a | b}
+        for a, b in ((json.loads(one[place]), json.loads(two[place])) for place in (6, 7))
+    )
+    db.execute(
+        "UPDATE step_blocks SET steps=?, end_s=?, sums=?, histogram=? WHERE rowid=?",
+        (one[3] + two[3], two[5], json.dumps(sums), json.dumps(histogram), one[0]),
+    )
+    db.execute("DELETE FROM step_blocks WHERE rowid=?", (two[0],))
 
 
 def _merge_samples(db: sqlite3.Connection) -> None:

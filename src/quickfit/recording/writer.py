@@ -12,6 +12,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,12 +24,20 @@ from quickfit.recording.schema import (
     FORMAT_VERSION,
     PROCESS_SUFFIX,
     TABLES,
+    columns,
     create_sql,
 )
 
 # A user file larger than this is not stored: nobody reads a report of it line by line.
 MAX_SOURCE_BYTES = 1_000_000
 Row = tuple[Any, ...]  # what SQLite takes: text, numbers, None
+# What SQLite says to one row that does not fit; a full disk is an OperationalError.
+_REFUSED = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    OverflowError,
+)
 
 
 class Writer:
@@ -50,7 +59,10 @@ class Writer:
         self._rows: deque[tuple[str, Row]] = deque()
         self._step_rows: deque[Row] = deque()
         self._sources: set[str] = set()
+        self._has_tables = False
+        self._refused: set[str] = set()
         self._counts: dict[str, int] = {}
+        self._limits = dict(thinning.BOUNDS)
         self._flushing = threading.Lock()
 
     def add(self, table: str, row: Row) -> None:
@@ -69,30 +81,40 @@ class Writer:
         self._sources.add(file)
         try:
             data = Path(file).read_bytes()
-        except OSError:
+        except (OSError, ValueError):  # gone, or a name that no file can have
             return
         text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else ""
         self.add("sources", (file, hashlib.sha256(data).hexdigest(), text))
 
     def flush(self) -> None:
-        """Write everything buffered in one transaction."""
+        """Write everything buffered in one transaction; what the disk refuses is lost.
+
+        A row that does not fit its table is left out, with a note per table.
+        """
         with self._flushing:
             db = self._db or self._open()
             with db:
                 for table, rows in self._taken().items():
-                    marks = ",".join("?" * len(rows[0]))
-                    db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+                    refusal = _insert(db, table, rows)
+                    if refusal and table not in self._refused:
+                        self._refused.add(table)
+                        self.add("notes", (time.perf_counter(), f"rows of {table}: {refusal}"))
                     self._counts[table] = self._counts.get(table, 0) + len(rows)
                 self._thin(db)
 
     def close(self) -> None:
-        """Flush and close, which folds the WAL into the one file; `flush` opens it again."""
-        if self._rows or self._step_rows:
-            self.flush()
-        with self._flushing:
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+        """Flush and close, which folds the WAL into the one file; `flush` opens it again.
+
+        It is closed even when the flush fails: an open connection must not get into a fork.
+        """
+        try:
+            if self._rows or self._step_rows:
+                self.flush()
+        finally:
+            with self._flushing:
+                if self._db is not None:
+                    self._db.close()
+                    self._db = None
 
     def discard(self) -> None:
         """Drop what is buffered: the disk does not take it, and training must not fill memory."""
@@ -103,7 +125,7 @@ class Writer:
         taken: dict[str, list[Row]] = {}
         for _ in range(len(self._rows)):
             table, row = self._rows.popleft()
-            taken.setdefault(table, []).append(row)
+            taken.setdefault(table, []).append(tuple(map(_storable, row)))
         steps = [self._step_rows.popleft() for _ in range(len(self._step_rows))]
         if steps:
             taken["steps"] = steps
@@ -111,26 +133,35 @@ class Writer:
 
     def _thin(self, db: sqlite3.Connection) -> None:
         for table, bound in thinning.BOUNDS.items():
-            if self._counts.get(table, 0) > bound:
-                self._counts[table] = thinning.thin(db, table)
+            if self._counts.get(table, 0) > self._limits[table]:
+                left = self._counts[table] = thinning.thin(db, table)
+                # Rows of ever new loops do not merge. Then it is tried again only after the
+                # table has doubled, so that the work stays in proportion.
+                self._limits[table] = bound if left <= 0.8 * bound else 2 * left
 
     def _open(self) -> sqlite3.Connection:
-        is_new = self.path is None
         if self.path is None:
             self.path = _free_file(self.folder)
         # Only the background thread writes, but `close` may come from another one.
         db = sqlite3.connect(self.path, check_same_thread=False, isolation_level="DEFERRED")
-        db.execute("PRAGMA journal_mode=WAL")
-        # The system keeps what a killed process wrote; only a power cut could lose it.
-        db.execute("PRAGMA synchronous=OFF")
-        if is_new:
-            self._make_tables(db)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            # The system keeps what a killed process wrote; only a power cut could lose it.
+            db.execute("PRAGMA synchronous=OFF")
+            # Thinning needs scratch tables, and the temporary folder may be full.
+            db.execute("PRAGMA temp_store=MEMORY")
+            if not self._has_tables:
+                self._make_tables(db)
+                self._has_tables = True
+        except BaseException:
+            db.close()
+            raise
         self._db = db
         return db
 
     def _make_tables(self, db: sqlite3.Connection) -> None:
         with db:
-            # In one transaction, so that a reader never sees a file without its identity.
+            # In one transaction, so that a reader sees all of it or an empty file.
             db.execute("BEGIN")
             db.execute(f"PRAGMA application_id={APPLICATION_ID}")
             db.execute(f"PRAGMA user_version={FORMAT_VERSION}")
@@ -140,6 +171,32 @@ class Writer:
                 (key, json.dumps(value, default=str)) for key, value in self.facts.items()
             )
             db.executemany("INSERT INTO meta VALUES (?, ?)", facts)
+
+
+def _storable(value: Any) -> Any:
+    """Return text without what UTF-8 cannot say: the odd bytes of a file name."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()
+    return value
+
+
+def _insert(db: sqlite3.Connection, table: str, rows: list[Row]) -> str:
+    """Insert rows, without those that SQLite refuses; return why it refused the last of them."""
+    sql = f"INSERT OR REPLACE INTO {table} VALUES ({','.join('?' * len(columns(table)))})"
+    db.execute("SAVEPOINT whole")
+    try:
+        db.executemany(sql, rows)
+    except _REFUSED:
+        db.execute("ROLLBACK TO whole")
+    else:
+        return ""
+    refusal = ""
+    for row in rows:
+        try:
+            db.execute(sql, row)
+        except _REFUSED as error:
+            refusal = str(error)
+    return refusal
 
 
 def _free_file(folder: Path) -> Path:

@@ -6,6 +6,7 @@ A cause never catches it: unmeasured is not healthy.
 
 from __future__ import annotations
 
+import bisect
 import statistics
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +18,11 @@ from quickfit.pipeline_model.stages import input_period_s
 from quickfit.recording.reader import ProcessRecording, Recording
 from quickfit.signals import input as inputs
 from quickfit.signals.gains import Work
-from quickfit.signals.host import SampledStack, Samples, hottest_user_line
-from quickfit.signals.loops import CallbackTime, Epoch, Loop, Trace, loops_of
+from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
+from quickfit.signals.loops import CallbackTime, EagerOps, Epoch, Loop, Trace, loops_of
 from quickfit.signals.machine import MachineUse, machine_use
-from quickfit.signals.steps import MIN_STEPS, Steps, steps_of_loop
+from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
+from quickfit.signals.steps import MIN_STEPS, Step, Steps, steps_of_loop
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,13 @@ class Signals:
         return inputs.stages(costs, written, top, self.steps_per_execution, self.location)
 
     @cached_property
+    def shuffle(self) -> ShuffleBuffer | None:
+        """The shuffle of the pipeline that held the most; None without one."""
+        if not inputs.snapshots_of(self.process, self.loop.id):
+            raise SignalMissing("tf.data's model of the pipeline")
+        return fullest_shuffle(self.process, self.loop.id, self.location)
+
+    @cached_property
     def input_period_s(self) -> float:
         """The least time between two steps that the pipeline as it runs allows."""
         return input_period_s(self._pipeline[0]) * self.steps_per_execution
@@ -189,11 +198,19 @@ class Signals:
 
     def hot_input_line(self) -> HotLine | None:
         """Return the user's line at which the input threads, here or in workers, spend the time."""
+        return self._hot(self._input_stacks())
+
+    def _input_stacks(self) -> list[SampledStack]:
         stacks = [s for s in self._samples if s.role == "input"]
         for process in self.recording.others:
             workers = Samples(process).between(self.steps.begin_s, self.steps.end_s)
             stacks += [s for s in workers if s.role in ("main", "input")]
-        return self._hot(stacks)
+        return stacks
+
+    def input_libraries(self) -> set[str]:
+        """Return the packages seen on the stacks of the input code, such as `PIL`."""
+        stacks = self._input_stacks()
+        return {name for s in stacks for f in s.frames if (name := package_of(f.file))}
 
     def hot_line_in(self, file: str, first_line: int) -> HotLine | None:
         """Return the hottest line of the function that begins at a place, on the main thread."""
@@ -226,6 +243,32 @@ class Signals:
         return [Trace.from_row(row, self.location) for row in self.process.rows("traces")]
 
     @cached_property
+    def eager_ops(self) -> EagerOps:
+        """The operations of an eager step."""
+        rows = [r for r in self.process.rows("eager_ops") if r["loop"] == self.loop.id]
+        if not rows:
+            raise SignalMissing("a look at the operations of an eager step")
+        return EagerOps.from_row(rows[-1])
+
+    @cached_property
+    def is_eager(self) -> bool:
+        """Whether the train step runs eagerly."""
+        facts = self.loop.facts
+        return bool(facts.get("run_eagerly") or facts.get("functions_run_eagerly"))
+
+    @cached_property
+    def untraced_steps(self) -> tuple[Step, ...]:
+        """The steps during which nothing was traced; all of them where each one traces."""
+        times = sorted(trace.at_s for trace in self.traces)
+        plain = tuple(
+            step
+            for step in self.steps.steps
+            if bisect.bisect_left(times, step.end_s - step.cycle_s)
+            == bisect.bisect_right(times, step.end_s)
+        )
+        return plain or self.steps.steps
+
+    @cached_property
     def epochs(self) -> list[Epoch]:
         """The epochs of the loop that ended."""
         return [Epoch.from_row(r) for r in self.process.rows("epochs") if r["loop"] == self.loop.id]
@@ -250,13 +293,16 @@ class Signals:
         # TensorFlow's idle threads spin while they starve, so what is left over is an upper
         # limit; compute cannot use more than all cores for as long as it runs.
         compute_cpu_s = min(max(process_cpu_s - input_cpu_s, 0.0), compute_s * self.cores)
+        # What others leave over now; the script may get more of it once it asks for more.
+        left = max(self.cores - (self.machine.other_cores or 0.0), self.machine.cpu_cores, 0.5)
         return Work(
-            steps.mean_s,
-            compute_s,
-            compute_cpu_s,
-            input_cpu_s,
-            self.cores,
-            not self.has_accelerator,
+            step_s=steps.mean_s,
+            compute_s=compute_s,
+            compute_cpu_s=compute_cpu_s,
+            input_cpu_s=input_cpu_s,
+            cores=self.cores,
+            free_cores=min(left, self.cores),
+            is_shared=not self.has_accelerator,
         )
 
     def _input_cpu_s(self) -> float:

@@ -20,20 +20,30 @@ class Work:
     compute_cpu_s: float
     input_cpu_s: float
     cores: float
+    free_cores: float
     is_shared: bool = True
 
+    def cores_after(self) -> tuple[float, float, float]:
+        """Return the cores the script will have: at worst, likely, at best.
 
-def predicted_step_s(work: Work, *, input_s: float, input_cpu_s: float) -> float:
+        On a machine of its own they are all the same. Beside others, at worst it gets what they
+        leave over now, at best all; the scheduler's fair share lies between.
+        """
+        return self.free_cores, (self.free_cores + self.cores) / 2, self.cores
+
+
+def predicted_step_s(work: Work, *, input_s: float, input_cpu_s: float, cores: float) -> float:
     """Return the step time after a change.
 
     Args:
         work: what the step needs now.
         input_s: the input's own limit after the change, per step.
         input_cpu_s: the CPU time of the input after the change, per step.
+        cores: the cores that input and compute share then.
     """
     # With an accelerator the compute leaves the cores to the input.
     compute_cpu_s = work.compute_cpu_s if work.is_shared else 0.0
-    shared_s = (compute_cpu_s + input_cpu_s) / work.cores
+    shared_s = (compute_cpu_s + input_cpu_s) / cores
     return max(work.compute_s, input_s, shared_s)
 
 

@@ -64,26 +64,22 @@ class Samples:
         ]
 
 
-def hottest_user_line(
-    stacks: list[SampledStack], *, inside: tuple[str, int] | None = None
-) -> tuple[Frame, int, int] | None:
-    """Return the user's line that most samples are at or below, its count, and all counts.
-
-    Args:
-        stacks: the samples to look at.
-        inside: only samples with a user function that begins at this file and line or calls it.
-    """
+def hottest_user_line(stacks: list[SampledStack]) -> tuple[Frame, int, int] | None:
+    """Return the user's line that most samples are at or below, its count, and all counts."""
     lines: Counter[Frame] = Counter()
-    total = 0
     for stack in stacks:
-        frames = stack.frames
-        if inside is not None and not any(f.file == inside[0] and f.is_user for f in frames):
-            continue
-        user = next((f for f in frames if f.is_user), None)
+        user = next((frame for frame in stack.frames if frame.is_user), None)
         if user is not None:
             lines[user] += stack.seen
-            total += stack.seen
     if not lines:
         return None
     frame, seen = lines.most_common(1)[0]
-    return frame, seen, total
+    return frame, seen, lines.total()
+
+
+def package_of(file: str) -> str:
+    """Return the installed package a file belongs to, or nothing."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in file:
+            return file.split(folder, 1)[1].split("/", 1)[0].removesuffix(".py")
+    return ""

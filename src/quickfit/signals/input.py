@@ -21,7 +21,8 @@ MIN_REQUESTS = 10
 class Stage:
     """One runtime stage, with what the user wrote for it.
 
-    `work_s` is per training step. `operations` is empty for a stage that tf.data injected.
+    `work_s`, `per_step` (elements passed on) and `calls` (elements taken in) are per training
+    step. `operations` is empty for a stage that tf.data injected.
     """
 
     kind: str
@@ -35,8 +36,11 @@ class Stage:
     location: Location | None
     function: str
     operations: tuple[Operation, ...]
-    inputs: tuple[int, ...]
-    id: int
+    calls: float
+
+    def carries(self, kind: str) -> bool:
+        """Tell whether this stage carries out an operation of a kind, alone or fused."""
+        return any(operation.kind == kind for operation in self.operations)
 
     def fact(self, name: str) -> Any:  # a recorded JSON value
         """Return a recorded fact of the first operation that has it, or None."""
@@ -143,25 +147,34 @@ def pipeline(process: ProcessRecording, loop: int, steps: Steps) -> tuple[list[S
         SignalMissing: tf.data's model was not there.
     """
     iterators = training_iterators(process, loop)
+    snapshots = snapshots_of(process, loop)
+    if not snapshots:
+        raise SignalMissing("tf.data's model of the pipeline (Keras turns it off for workers)")
+    # A source that has run dry takes its nodes along; only a full picture tells the costs.
+    size = max(len(s.nodes) for series in snapshots.values() for s in series)
+    full = {n: [s for s in series if len(s.nodes) == size] for n, series in snapshots.items()}
+
+    def elements(iterator: int) -> int:
+        return max((s.nodes[s.root].elements for s in full[iterator]), default=-1)
+
+    longest = max(full, key=elements)
+    series = full[longest]
+    warm = [s for s in series if s.at_s >= steps.begin_s] or series[-1:]
+    costs = stage_costs(warm[0], warm[-1]) if len(warm) > 1 else []
+    costs = costs or stage_costs(None, warm[-1])
+    if not costs:
+        raise SignalMissing("a pipeline that moved while it was watched")
+    return costs, iterators[longest]
+
+
+def snapshots_of(process: ProcessRecording, loop: int) -> dict[int, list[Snapshot]]:
+    """Return the snapshots of every pipeline that fed the training steps of a loop."""
+    iterators = training_iterators(process, loop)
     snapshots: dict[int, list[Snapshot]] = {}
     for row in process.rows("pipelines"):
         if row["iterator"] in iterators:
             snapshots.setdefault(row["iterator"], []).append(snapshot_from_row(row))
-    if not snapshots:
-        raise SignalMissing("tf.data's model of the pipeline (Keras turns it off for workers)")
-
-    def elements(iterator: int) -> int:
-        last = snapshots[iterator][-1]
-        return last.nodes[last.root].elements
-
-    longest = max(snapshots, key=elements)
-    series = snapshots[longest]
-    warm = [s for s in series if s.at_s >= steps.begin_s] or series[-1:]
-    first = warm[0] if len(warm) > 1 else None
-    costs = stage_costs(first, warm[-1])
-    if not costs:
-        raise SignalMissing("a pipeline that moved while it was watched")
-    return costs, iterators[longest]
+    return snapshots
 
 
 def operations(process: ProcessRecording) -> dict[int, Operation]:
@@ -184,6 +197,7 @@ def stages(
 ) -> list[Stage]:
     """Return the stages with the user's lines; `locate(file, line)` makes a Location."""
     matched = match(costs, written, top)
+    by_id = {cost.node.id: cost for cost in costs}
     result = []
     for cost in costs:
         carried = tuple(matched.get(cost.node.id, []))
@@ -202,8 +216,13 @@ def stages(
                 location=locate(named.file, named.line) if named else None,
                 function=str(named.facts.get("function", "")) if named else "",
                 operations=carried,
-                inputs=node.inputs,
-                id=node.id,
+                calls=_calls(cost, by_id) * spe,
             )
         )
     return result
+
+
+def _calls(cost: StageCost, by_id: dict[int, StageCost]) -> float:
+    """Return how many elements a stage takes in for one output of the pipeline."""
+    below = [by_id[number] for number in cost.node.inputs if number in by_id]
+    return max((stage.per_output for stage in below), default=cost.per_output)

@@ -64,6 +64,28 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class EagerOps:
+    """The operations of an eager step, from a short look: per step, how many and how long.
+
+    `heavy_s` is the time of large operations beyond what starting any operation takes.
+    """
+
+    steps: int
+    per_step: float
+    step_s: float
+    median_s: float
+    heavy_s: float
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> EagerOps:
+        """Return the look a row holds."""
+        steps = max(row["steps"], 1)
+        return cls(
+            steps, row["ops"] / steps, row["ops_s"] / steps, row["median_s"], row["heavy_s"] / steps
+        )
+
+
+@dataclass(frozen=True)
 class Epoch:
     """One epoch that ended, with the time its validation took."""
 

@@ -3,8 +3,9 @@
 Why it is slow: `on_train_batch_end` runs between two steps on the main thread. Whatever it does
 (plots, files, predictions, a tracker over the network) is added to each step.
 
-How it shows: the hooks of one callback take a tenth of the step time or more, and stack samples
-find the main thread inside them.
+How it shows: the hooks of one callback take a tenth of the step time or more, by the clock and
+again by the CPU time of the main thread or by stack samples. Steps in which something was traced
+are left out, because that has a cause of its own.
 
 Example:
     class Log(keras.callbacks.Callback):
@@ -35,8 +36,11 @@ from quickfit.signals.loops import CallbackTime
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# Stack samples must agree: at least half the share that the clock says.
-MIN_SAMPLE_AGREEMENT = 0.5
+# CPU time or stack samples must agree: at least half of what the clock says. A sampler sees a
+# callback that waits, and CPU time sees one that computes; each is blind for the other kind.
+MIN_AGREEMENT = 0.5
+# Samples inside the callback that make its slowest line more than chance.
+MIN_LINE_SAMPLES = 5
 # Keras's own two are there in every run; their time is the terminal's.
 KERAS_OWN = ("History", "ProgbarLogger")
 # What is left of the callback's time when it works every tenth step, or hardly ever.
@@ -51,31 +55,34 @@ def detect(signals: Signals) -> Finding | None:
     if not slow:
         return None
     callback = slow[0]
-    step_s = signals.steps.mean_s
-    share = callback.step_s / step_s
-    if share < MIN_SHARE:
+    steps = signals.untraced_steps
+    step_s = sum(step.cycle_s for step in steps) / len(steps)
+    # The total includes steps that traced; the steps without say what the hook usually takes.
+    all_hooks_s = sum(step.callbacks_s for step in steps) / len(steps)
+    hook_s = min(callback.step_s, all_hooks_s)
+    cpu_s = min(sum(step.callbacks_cpu_s for step in steps) / len(steps), hook_s)
+    seen_share, samples = _sampled(callback, signals)
+    share = hook_s / step_s
+    agreed = max(cpu_s / step_s, seen_share)
+    if share < MIN_SHARE or agreed < MIN_AGREEMENT * share:
         return None
-    seen_share, samples, where = _samples(callback, signals)
-    if seen_share < MIN_SAMPLE_AGREEMENT * share:
-        return None
-    found = _gain(callback, signals)
+    found = _gain(hook_s, step_s, signals)
     if found.likely < MIN_GAIN:
         return None
     return Finding(
         summary=f"`{callback.name}.{callback.hook}` works on every batch",
-        where=where,
+        where=_place(callback, signals),
         evidence=(
             Evidence(
                 "in this callback per step",
-                callback.step_s,
+                hook_s,
                 "s",
                 f"{share:.0%} of the step, {callback.calls} calls",
             ),
-            Evidence(
-                "of the main thread's samples are inside it",
-                seen_share,
-                "share",
-                f"{samples} samples",
+            Evidence("of CPU time in it per step", cpu_s, "s", "main thread")
+            if cpu_s / step_s >= seen_share
+            else Evidence(
+                "of the main thread's samples are in it", seen_share, "share", f"{samples} samples"
             ),
         ),
         gain=found,
@@ -84,24 +91,28 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
-def _samples(callback: CallbackTime, signals: Signals) -> tuple[float, int, Location | None]:
-    """Return the share of samples inside a callback, all samples, and its slowest line."""
+def _sampled(callback: CallbackTime, signals: Signals) -> tuple[float, int]:
+    """Return the share of the main thread's samples inside a callback, and all samples."""
     stacks = signals.main_stacks()
     total = sum(stack.seen for stack in stacks)
     inside = sum(s.seen for s in stacks if any(f.function == callback.hook for f in s.frames))
-    share = inside / total if total else 0.0
+    return (inside / total if total else 0.0), total
+
+
+def _place(callback: CallbackTime, signals: Signals) -> Location | None:
     if callback.location is None:
-        return share, total, signals.loop.location  # a library's callback: where it was given
+        return signals.loop.location  # a library's callback: where it was given
     line = signals.hot_line_in(callback.location.file, callback.location.line)
-    return share, total, line.location if line else callback.location
+    if line is not None and line.samples >= MIN_LINE_SAMPLES:
+        return line.location
+    return callback.location
 
 
-def _gain(callback: CallbackTime, signals: Signals) -> Gain:
-    step_s = signals.steps.mean_s
+def _gain(hook_s: float, step_s: float, signals: Signals) -> Gain:
     limit_s = signals.input_limit_s or 0.0
-    after = [max(step_s - callback.step_s * (1 - left), limit_s) for left in LEFT_OVER]
+    after = [max(step_s - hook_s * (1 - left), limit_s) for left in LEFT_OVER]
     basis = "the same work every tenth step"
-    if limit_s > step_s - callback.step_s:
+    if limit_s > step_s - hook_s:
         basis += "; then the input is the limit"
     return gain(step_s, (after[0], after[1], after[2]), basis)
 

@@ -33,6 +33,8 @@ from quickfit.source.calls import call_at, module_alias, with_keyword
 MIN_WAIT_SHARE = 0.10
 # The map must be most of what the pipeline does, or making it parallel changes little.
 MIN_WORK_SHARE = 0.50
+# Of the threads beyond the first, this part is reached: memory and the step itself take theirs.
+REACHED = (0.5, 0.8, 1.0)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -46,15 +48,14 @@ def detect(signals: Signals) -> Finding | None:
         return None  # Python's lock is the limit
 
     work = signals.work
-    others_s = max(work.input_cpu_s - stage.work_s, 0.0)
     after = [
         predicted_step_s(
             work,
-            input_s=max(stage.work_s / threads, others_s / work.cores),
+            input_s=stage.work_s / (1 + (cores - 1) * reached),
             input_cpu_s=work.input_cpu_s,
+            cores=cores,
         )
-        # More threads than one core's worth never reach their number: memory, and the step itself.
-        for threads in (1 + (work.cores - 1) / 2, 1 + (work.cores - 1) * 0.8, work.cores)
+        for reached, cores in zip(REACHED, work.cores_after(), strict=True)
     ]
     found = gain(
         work.step_s,
@@ -77,13 +78,13 @@ def detect(signals: Signals) -> Finding | None:
                 "in this map per step",
                 stage.work_s,
                 "s",
-                f"{stage.per_step:.0f} calls, one after the other",
+                f"{stage.calls:.0f} calls, one after the other",
             ),
             Evidence(
-                "cores in use on average",
-                signals.machine.cpu_cores,
-                "count",
-                f"of {signals.cores:g}",
+                "of the cores in use on average",
+                min(signals.machine.cpu_cores / signals.cores, 1.0),
+                "share",
+                f"{signals.machine.cpu_cores:.1f} of {signals.cores:g}",
             ),
         ),
         gain=found,
@@ -99,7 +100,7 @@ def _slow_map(signals: Signals) -> Stage | None:
     stages = signals.stages
     slowest = max(stages, key=lambda stage: stage.work_s / max(stage.parallelism, 1.0))
     total_s = sum(stage.work_s for stage in stages)
-    is_map = slowest.kind == "map" and slowest.parallelism <= 1
+    is_map = slowest.carries("map") and slowest.parallelism <= 1
     is_most = slowest.work_s >= MIN_WORK_SHARE * total_s
     return slowest if is_map and is_most and slowest.location is not None else None
 

@@ -27,10 +27,10 @@ from __future__ import annotations
 import statistics
 
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.input import Stage
+from quickfit.signals.shuffle import ShuffleBuffer
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -40,6 +40,8 @@ MIN_GROWTH = 10
 MIN_ELEMENT_BYTES = 4096
 # The stages above must explain at least this part of the slow start.
 MIN_EXPLAINED = 0.3
+# How much of the refill hides behind the model's own time.
+HIDDEN = (0.3, 0.6, 1.0)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -48,29 +50,17 @@ def detect(signals: Signals) -> Finding | None:
     """Report a shuffle of large elements whose refill the steps wait for."""
     if signals.py_input is not None:
         return None
-    found = _shuffle_and_source(signals)
-    if found is None:
+    shuffle = signals.shuffle
+    if shuffle is None or not _holds_decoded(shuffle):
         return None
-    shuffle, source_bytes = found
     fills = signals.epoch_start_s
     # The first epoch also warms everything up; the later ones show what each epoch costs.
-    fill_s = statistics.median(fills[1:] or fills)
-    epoch_s = _epoch_s(signals)
+    fills = fills[1:] or fills
+    fill_s, epoch_s = statistics.median(fills), _epoch_s(signals)
     share = min(fill_s / epoch_s, 1.0) if epoch_s else 0.0
-    if share < MIN_SHARE:
+    if share < MIN_SHARE or shuffle.fill_s < MIN_EXPLAINED * fill_s:
         return None
-    expected_s = _expected_fill_s(signals, shuffle)
-    if expected_s < MIN_EXPLAINED * fill_s:
-        return None
-    # The refill is work that is needed anyway; what is lost is that the model waits for it.
-    busy_s = min(signals.machine.cpu_cores / signals.cores, 1.0) * epoch_s
-    best_s = max(epoch_s - fill_s, min(busy_s, epoch_s))
-    likely_s = (best_s + epoch_s - 0.5 * fill_s) / 2
-    gained = gain(
-        epoch_s,
-        (max(best_s, epoch_s - 0.3 * fill_s), max(best_s, likely_s), epoch_s - fill_s),
-        "the model no longer waits for the refill; the decoding itself stays",
-    )
+    gained = _gain(fill_s, epoch_s, signals)
     if gained.likely < MIN_GAIN:
         return None
     return Finding(
@@ -81,49 +71,49 @@ def detect(signals: Signals) -> Finding | None:
                 "before the first step of an epoch",
                 fill_s,
                 "s",
-                f"median of {len(fills[1:] or fills)} epochs of {epoch_s:.1f} s",
+                f"median of {len(fills)} epochs of {epoch_s:.1f} s",
             ),
             Evidence(
-                "in the shuffle's buffer",
-                shuffle.buffered_bytes,
-                "bytes",
-                f"{shuffle.buffered} elements",
+                "in the shuffle's buffer", shuffle.bytes, "bytes", f"{shuffle.elements} elements"
             ),
-            Evidence("times the source's element", shuffle.element_bytes / source_bytes, "factor"),
-            Evidence("work to refill it, by tf.data's model", expected_s, "s"),
+            Evidence(
+                "of work above it to fill that",
+                shuffle.fill_s,
+                "s",
+                "by tf.data's own model of the pipeline",
+            ),
         ),
         gain=gained,
         cost_share=share,
-        claims=("epoch_start",),
+        claims=("epoch_start", "input_wait"),
         not_found=("a cache between the decoding and the shuffle",),
     )
 
 
-def _shuffle_and_source(signals: Signals) -> tuple[Stage, float] | None:
-    stages = signals.stages
-    for place, stage in enumerate(stages):
-        if stage.kind != "shuffle" or stage.location is None:
-            continue
-        above = stages[place + 1 :]
-        if any(upper.kind == "cache" for upper in above):
-            return None
-        sizes = [s.element_bytes for s in above if s.element_bytes > 0 and s.per_step > 0]
-        if not sizes or stage.element_bytes < MIN_ELEMENT_BYTES:
-            continue
-        if stage.element_bytes >= MIN_GROWTH * min(sizes):
-            return stage, min(sizes)
-    return None
+def _holds_decoded(shuffle: ShuffleBuffer) -> bool:
+    is_large = shuffle.element_bytes >= MIN_ELEMENT_BYTES
+    # tf.data counts no bytes for paths and encoded files; unknown is small.
+    has_grown = shuffle.source_bytes * MIN_GROWTH <= shuffle.element_bytes
+    return is_large and has_grown and not shuffle.is_after_cache and shuffle.location is not None
 
 
-def _expected_fill_s(signals: Signals, shuffle: Stage) -> float:
-    """Return the time the stages above the shuffle need for what it holds."""
-    above = signals.stages[signals.stages.index(shuffle) + 1 :]
-    slowest_s = max(
-        (s.work_s / max(s.parallelism, 1.0) / max(shuffle.per_step, 1e-9) for s in above),
-        default=0.0,
+def _gain(fill_s: float, epoch_s: float, signals: Signals) -> Gain:
+    """Return the gain of making the elements while the model runs instead of before.
+
+    The work of the refill stays; what is won is that both go on side by side, as far as the
+    cores allow.
+    """
+    work = signals.work
+    cpu_s = signals.machine.cpu_cores * epoch_s
+    after = []
+    for hidden, cores in zip(HIDDEN, work.cores_after(), strict=True):
+        least_s = max(epoch_s - fill_s, fill_s, cpu_s / cores if work.is_shared else 0.0)
+        after.append(max(least_s, epoch_s - hidden * fill_s))
+    return gain(
+        epoch_s,
+        (after[0], after[1], after[2]),
+        f"decoding goes on beside the model, on {work.cores:g} cores that they share",
     )
-    wanted = shuffle.fact("buffer_size") or shuffle.buffered
-    return slowest_s * max(min(wanted, max(shuffle.buffered, 1) * 2), shuffle.buffered)
 
 
 def _epoch_s(signals: Signals) -> float:

@@ -20,6 +20,7 @@ def load_image(path, label):
 def image_dataset(paths, class_names):
     labels = [class_names.index(path.parent.name) for path in paths]
     dataset = tf.data.Dataset.from_tensor_slices(([str(path) for path in paths], labels))
+    # Endless, as the generator was: a new iterator per epoch would start with empty buffers.
     dataset = dataset.shuffle(len(paths), seed=1).repeat()
     dataset = dataset.map(load_image, num_parallel_calls=tf.data.AUTOTUNE)
     dataset = dataset.batch(BATCH_SIZE, drop_remainder=True)

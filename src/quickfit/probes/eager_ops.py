@@ -1,0 +1,96 @@
+"""Counts and times the operations of an eager train step, for a fraction of a second.
+
+Only a loop that runs eagerly is looked at: there every operation is started from Python through
+one of two functions, which are replaced by timed ones for a moment and then put back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from quickfit.probes._state import Loop, State, now
+
+ENTRANCES = ("TFE_Py_FastPathExecute", "TFE_Py_Execute")
+# The first steps build variables and caches.
+FIRST_STEP = 8
+# Long enough for a few steps, short enough that nobody notices.
+WINDOW_S = 0.4
+WINDOW_STEPS = 2
+MAX_WINDOW_S = 5.0
+MAX_OPERATIONS = 50_000
+
+
+@dataclass
+class Window:
+    """A look at a loop that is under way."""
+
+    loop: Loop
+    originals: dict[str, Any]
+    began_s: float
+    began_step: int
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_OPERATIONS))
+
+
+def read(state: State) -> None:
+    """Open a window on an eager loop that has none, or close one that has seen enough."""
+    window: Window | None = state.kept.get("eager_window")
+    if window is not None:
+        if _is_over(window):
+            state.kept["eager_window"] = None
+            _close(window, state)
+        return
+    for loop in state.active_loops():
+        if _is_eager(loop) and loop.steps >= FIRST_STEP and not loop.facts.get("ops_timed"):
+            loop.facts["ops_timed"] = True
+            state.kept["eager_window"] = _open(loop)
+            return
+
+
+def _is_eager(loop: Loop) -> bool:
+    return bool(loop.facts.get("run_eagerly") or loop.facts.get("functions_run_eagerly"))
+
+
+def _is_over(window: Window) -> bool:
+    elapsed_s = now() - window.began_s
+    enough = elapsed_s >= WINDOW_S and window.loop.steps >= window.began_step + WINDOW_STEPS
+    return enough or elapsed_s >= MAX_WINDOW_S or window.loop.is_over
+
+
+def _open(loop: Loop) -> Window | None:
+    module = sys.modules.get("tensorflow.python.pywrap_tfe")
+    if module is None or not all(hasattr(module, name) for name in ENTRANCES):
+        return None
+    originals = {name: getattr(module, name) for name in ENTRANCES}
+    window = Window(loop, originals, now(), loop.steps)
+    for name, original in originals.items():
+        setattr(module, name, _timed(original, window.times))
+    return window
+
+
+def _timed(original: Any, times: deque[float]) -> Any:
+    def execute(*args: Any) -> Any:
+        began_s = now()
+        result = original(*args)
+        times.append(now() - began_s)
+        return result
+
+    return execute
+
+
+def _close(window: Window, state: State) -> None:
+    module = sys.modules["tensorflow.python.pywrap_tfe"]
+    for name, original in window.originals.items():
+        setattr(module, name, original)
+    window_s = now() - window.began_s
+    steps = window.loop.steps - window.began_step
+    times = list(window.times)
+    if steps < 1 or len(times) < 2:
+        return
+    ordered = sorted(times)
+    median_s, large_s = ordered[len(times) // 2], ordered[len(times) * 3 // 4]
+    heavy_s = sum(max(time - large_s, 0.0) for time in times)
+    row = (window.loop.id, now(), window_s, steps, len(times), sum(times), median_s, heavy_s)
+    state.writer.add("eager_ops", row)

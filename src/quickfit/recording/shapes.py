@@ -1,0 +1,154 @@
+"""What the JSON inside a recording may look like.
+
+A recording may be mangled or made up. Whatever passes here has the types that the code behind
+the reader counts on; keys that nobody knows are left alone, so that a newer quickfit may add some.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# A JSON value may be anything, hence Any throughout this file.
+Check = Callable[[Any], bool]
+# No time, counter or size is larger; beyond it sums would end in infinity.
+LARGEST = 2.0**64
+
+
+def unpacked(text: str) -> Any:
+    """Return what a JSON text means, with only such strings as can be printed.
+
+    Raises:
+        ValueError: it is not JSON, or is nested too deeply to be ours.
+    """
+    try:
+        value = json.loads(text)
+        if "\\ud" in text.lower():
+            # A lone half of a surrogate pair: a file name that is not UTF-8.
+            printable = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+            value = json.loads(printable)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number one can calculate with."""
+    return type(value) in (int, float) and -LARGEST <= value <= LARGEST
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whether a value is a whole number."""
+    return type(value) is int and -LARGEST <= value <= LARGEST
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_positive(value: Any) -> bool:
+    return is_number(value) and value > 0
+
+
+def _may_miss(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _totals_by(is_key: Callable[[str], bool], check: Check) -> Check:
+    return lambda value: (
+        isinstance(value, dict) and all(is_key(k) and check(v) for k, v in value.items())
+    )
+
+
+def _facts(known: Mapping[str, Check]) -> Check:
+    """Return the check of an object whose known keys, where they are set, have known types."""
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        there = value.keys() & known.keys()
+        return all(value[name] is None or known[name](value[name]) for name in there)
+
+    return check
+
+
+def _is_device(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
+
+
+# The fields of a node, in the order of `pipeline_model.snapshot.Node`.
+_NODE: tuple[Check, ...] = (
+    is_whole,
+    _is_text,
+    is_whole,
+    is_number,
+    is_whole,
+    is_whole,
+    _may_miss(is_number),
+    _may_miss(is_number),
+    is_whole,
+    is_whole,
+    lambda value: isinstance(value, bool),
+    _list_of(is_whole),
+)
+
+
+def _is_node(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == len(_NODE)
+        and all(check(field) for check, field in zip(_NODE, value, strict=True))
+    )
+
+
+# Columns that hold JSON; the reader hands out what they mean.
+SHAPES: dict[tuple[str, str], Check] = {
+    ("loops", "facts"): _facts(
+        {
+            "steps_per_execution": lambda value: is_whole(value) and value > 0,
+            "compile_file": _is_text,
+            "compile_line": is_whole,
+            "run_functions_eagerly_file": _is_text,
+            "run_functions_eagerly_line": is_whole,
+        }
+    ),
+    ("datasets", "inputs"): _list_of(is_whole),
+    ("datasets", "facts"): _facts(
+        {
+            "buffer_size": is_whole,
+            "batch_size": is_whole,
+            "num_parallel_calls": is_whole,
+            "cycle_length": is_whole,
+            "count": is_whole,
+            "element_bytes": is_whole,
+            "cardinality": is_whole,
+            "function_file": _is_text,
+            "function_line": is_whole,
+        }
+    ),
+    ("pipelines", "nodes"): _list_of(_is_node),
+    ("stacks", "frames"): _list_of(is_whole),
+    ("step_blocks", "sums"): _totals_by(_is_text, is_number),
+    ("step_blocks", "histogram"): _totals_by(str.isdecimal, is_whole),
+}
+
+# Facts of a process that are calculated with or taken apart.
+META: dict[str, Check] = {
+    "argv": _list_of(_is_text),
+    "started_s": is_number,
+    "started_at": is_number,
+    "ended_s": is_number,
+    "usable_cores": _is_positive,
+    "cores": _is_positive,
+    "machine_accelerators": _list_of(_is_text),
+    "tensorflow_devices": _list_of(_is_device),
+    "tensorflow_visible": _list_of(_is_text),
+}
+
+# What `run.json` keeps of the early verdict.
+is_early_verdict: Check = _facts({"at_step": is_whole, "causes": _list_of(_is_text)})

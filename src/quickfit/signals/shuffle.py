@@ -1,0 +1,90 @@
+"""A shuffle and what it holds: how large, and how long the stages above need to fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quickfit.findings import Location
+from quickfit.pipeline_model.match import match
+from quickfit.pipeline_model.snapshot import Node, Snapshot
+from quickfit.pipeline_model.stages import StageCost, kind_of, stage_costs
+from quickfit.recording.reader import ProcessRecording
+from quickfit.signals.input import operations, snapshots_of, training_iterators
+
+
+@dataclass(frozen=True)
+class ShuffleBuffer:
+    """The fullest state of a shuffle that was seen.
+
+    `fill_s` is the time the slowest stage above needs for what the buffer holds, by tf.data's
+    model; `source_bytes` is the size of the smallest element above, usually the source's, and zero
+    for strings, whose bytes tf.data does not count.
+    """
+
+    location: Location | None
+    elements: int
+    bytes: int
+    element_bytes: float
+    source_bytes: float
+    fill_s: float
+    is_after_cache: bool
+
+
+def fullest_shuffle(
+    process: ProcessRecording,
+    loop: int,
+    locate: Callable[[str | None, int | None], Location | None],
+) -> ShuffleBuffer | None:
+    """Return the shuffle of a training pipeline that held the most bytes; None without one."""
+    best: tuple[int, int, Snapshot, Node] | None = None
+    for iterator, series in snapshots_of(process, loop).items():
+        for snapshot in series:
+            for node in snapshot.nodes.values():
+                # Only while the nodes above are there can their cost be told.
+                is_shuffle = kind_of(node.name).startswith("shuffle") and node.inputs
+                if is_shuffle and node.inputs[0] in snapshot.nodes:
+                    size = node.buffered_bytes
+                    if best is None or size > best[0]:
+                        best = (size, iterator, snapshot, node)
+    if best is None:
+        return None
+    _, iterator, snapshot, node = best
+    top = training_iterators(process, loop)[iterator]
+    return _describe(process, snapshot, node, top, locate)
+
+
+def _describe(
+    process: ProcessRecording,
+    snapshot: Snapshot,
+    node: Node,
+    top: int,
+    locate: Callable[[str | None, int | None], Location | None],
+) -> ShuffleBuffer:
+    taken = max(node.elements + node.buffered, 1)
+    costs = stage_costs(None, snapshot, outputs=taken)
+    written = match(costs, operations(process), top).get(node.id, [])
+    shuffle = next((op for op in written if op.kind == "shuffle"), None)
+    above = _above(node, {cost.node.id: cost for cost in costs})
+    slowest_s = max((cost.period_s for cost in above), default=0.0)
+    return ShuffleBuffer(
+        location=locate(shuffle.file, shuffle.line) if shuffle else None,
+        elements=node.buffered,
+        bytes=node.buffered_bytes,
+        element_bytes=node.bytes_in / taken if node.bytes_in else 0.0,
+        source_bytes=min((cost.element_bytes for cost in above), default=0.0),
+        fill_s=slowest_s * node.buffered,
+        is_after_cache=any(cost.kind == "cache" for cost in above),
+    )
+
+
+def _above(node: Node, costs: dict[int, StageCost]) -> list[StageCost]:
+    """Return the stages between a node and its sources."""
+    found: list[StageCost] = []
+    waiting = list(node.inputs)
+    while waiting:
+        cost = costs.get(waiting.pop())
+        if cost is not None and cost not in found:
+            found.append(cost)
+            waiting.extend(cost.node.inputs)
+    return found

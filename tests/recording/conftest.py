@@ -1,0 +1,182 @@
+"""A small run as the probes would record it, with something in every table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quickfit.recording.environment import process_facts
+from quickfit.recording.folder import write_run_file
+from quickfit.recording.schema import columns
+from quickfit.recording.writer import Writer
+
+SCRIPT = "/home/someone/train.py"
+TEXT = "import tensorflow as tf\nds = ds.map(decode)\nds = ds.shuffle(50)\nmodel.fit(ds)\n"
+STEPS, STEP_S, WAIT_S = 60, 0.2, 0.12
+Tables = dict[str, list[tuple[Any, ...]]]
+
+
+def sample_tables(*, source: str = "tf.data") -> Tables:
+    """Return the rows of a slow run that is fed by `tf.data`, a `generator` or a `pydataset`."""
+    facts = {
+        "input": source,
+        "steps_per_execution": 1,
+        "run_eagerly": True,
+        "compile_file": SCRIPT,
+        "compile_line": 4,
+    }
+    return {
+        "meta": [
+            ("tensorflow_devices", json.dumps([["CPU", "/cpu:0"], ["GPU", "/gpu:0"]])),
+            ("tensorflow_visible", json.dumps(["/cpu:0", "/gpu:0"])),
+            ("machine_accelerators", json.dumps(["NVIDIA card"])),
+            ("ended_s", "120.5"),
+        ],
+        "loops": [(1, "fit", SCRIPT, 4, 99.0, 99.5, 112.0, "MainThread", json.dumps(facts))],
+        "epochs": [(1, 0, 100.0, 106.0, 0.1), (1, 1, 106.0, 112.0, None)],
+        "steps": [_step(number) for number in range(STEPS)],
+        "step_blocks": [(1, 0, 100, 50.0, 70.0, json.dumps({"call_s": 9.5}), '{"100": 100}')],
+        "callbacks": [(1, 0, "on_train_batch_end", "Log", SCRIPT, 2, STEPS, STEPS * 0.03)],
+        "datasets": [
+            (1, "TensorSlice", SCRIPT, 1, "[]", "{}"),
+            (2, "Map", SCRIPT, 2, "[1]", json.dumps({"function": "decode"})),
+            (3, "Shuffle", SCRIPT, 3, "[2]", json.dumps({"buffer_size": 50})),
+        ],
+        "iterators": [(1, 1, "train", 3, 99.9)],
+        "pipelines": [_pipeline(number) for number in range(2, STEPS, 3)],
+        "py_inputs": [_py_input(number, source) for number in range(2, STEPS, 3)],
+        "traces": [_trace(number) for number in range(20, 40, 5)],
+        "eager_ops": [
+            (1, 101.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
+            (1, 105.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
+        ],
+        "frames": [
+            (1, SCRIPT, 2, "on_train_batch_end", 1),
+            (2, "keras/trainer.py", 7, "one_step_on_data", 0),
+            (3, "tensorflow/execute.py", 9, "quick_execute", 0),
+        ],
+        "stacks": [(1, "main", "[1, 2]"), (2, "input", "[1]"), (3, "main", "[3, 2]")],
+        "samples": [(101.0 + number / 2, number % 3 + 1, 1, 4) for number in range(20)],
+        "machine": [_machine(number) for number in range(24)],
+        "overhead": [("step", 110.0, 200, 0.001), ("background", 110.0, 0, 0.05)],
+        "probes": [("fit_loop", "active", None), ("machine", "failed", "no /proc")],
+        "sources": [(SCRIPT, "00ff", TEXT)],
+        "device_requests": [("/GPU:0", SCRIPT, 3)],
+        "notes": [(100.0, "no pipeline model: NotFoundError")],
+    }
+
+
+def _step(number: int) -> tuple[Any, ...]:
+    begin_s, is_traced = 100.0 + STEP_S * number, number in range(20, 40, 5)
+    call_s = STEP_S - 0.04
+    logs_s = None if is_traced else 0.001
+    end_s = begin_s + STEP_S - 0.005
+    return (1, number // 30, number, begin_s, call_s, logs_s, 0.03, 0.01, end_s, 0.15)
+
+
+def _pipeline(number: int) -> tuple[Any, ...]:
+    made = number + 1
+    nodes = [
+        [1, "Root", made, 0.0, 0, 0, None, None, 0, 0, False, [2]],
+        [2, "Prefetch", made, 0.001 * made, 9, 9, None, 2.0, 1, 9, True, [3]],
+        [3, "Shuffle", made, 0.01 * made, 90_000 * made, 9, None, None, 50, 4_500_000, False, [4]],
+        [4, "Map", made + 50, 0.1 * made, 90_000 * made, 99, None, None, 0, 0, False, [5]],
+        [5, "TensorSlice", made + 50, 0.001 * made, 99 * made, 0, None, None, 0, 0, False, []],
+    ]
+    at_s = 100.0 + STEP_S * made
+    return (1, at_s, 3, 3 * (STEP_S - WAIT_S), 1, json.dumps(nodes))
+
+
+def _py_input(number: int, source: str) -> tuple[Any, ...]:
+    workers = 2 if source == "pydataset" else 1
+    made = number + 1
+    at_s = 100.0 + STEP_S * made
+    return (1, at_s, 1, source, "batches", SCRIPT, 2, workers, made, 0.15 * made, 0.1 * made, 1)
+
+
+def _trace(number: int) -> tuple[Any, ...]:
+    signature = f"TensorSpec(shape=({number},), dtype=tf.float32)"
+    at_s = 100.05 + STEP_S * number
+    return (at_s, 0.1, "score", SCRIPT, 2, SCRIPT, 4, 40, signature, 77, 0, 1)
+
+
+def _machine(number: int) -> tuple[Any, ...]:
+    at_s = 100.0 + number / 2
+    return (at_s, number * 0.6, number * 0.4, 10**9, 0.1, 0.01, number * 0.9, 4096, 3, 12, 0.2)
+
+
+@pytest.fixture(scope="session")
+def record() -> Callable[..., Path]:
+    """A function that records one process of a run: `record(folder, role=…)`; returns its file."""
+    numbers = itertools.count(100)
+
+    def record(
+        folder: Path,
+        *,
+        role: str = "main",
+        tables: Tables | None = None,
+        **facts: Any,
+    ) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        writer = Writer(folder, {**process_facts(role), "started_s": 90.0, **facts})
+        for table, rows in (sample_tables() if tables is None else tables).items():
+            for row in rows:
+                writer.add(table, row)
+        writer.flush()
+        writer.close()
+        assert writer.path is not None
+        file = writer.path.rename(folder / f"{next(numbers)}.sqlite")
+        if role == "main":
+            write_run_file(folder, {"pid": int(file.stem), "script": SCRIPT, "ended_at": 1.0})
+        return file
+
+    return record
+
+
+@pytest.fixture(scope="session")
+def tables() -> Callable[..., Tables]:
+    """The function that makes the rows of a sample run."""
+    return sample_tables
+
+
+@pytest.fixture(scope="session")
+def change() -> Callable[..., None]:
+    """A function that runs SQL on a file: `change(file, "DELETE FROM steps")`."""
+
+    def change(file: Path, *statements: str) -> None:
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("PRAGMA synchronous=OFF")
+            for statement in statements:
+                db.execute(statement)
+            db.commit()
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    return change
+
+
+@pytest.fixture(scope="session")
+def put(change) -> Callable[..., None]:
+    """A function that puts any value into a column of some rows, whatever the column allows."""
+
+    def put(file: Path, table: str, column: str, value: object, *, rows: str = "1") -> None:
+        names = ", ".join(c.name for c in columns(table))
+        change(
+            file,
+            f"CREATE TABLE loose ({names})",
+            f"INSERT INTO loose SELECT {names} FROM {table} ORDER BY rowid",
+            f"DROP TABLE {table}",
+            f"ALTER TABLE loose RENAME TO {table}",
+        )
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("PRAGMA synchronous=OFF")
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {rows}", (value,))
+            db.commit()
+
+    return put

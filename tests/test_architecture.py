@@ -1,0 +1,132 @@
+"""The import table of the project, and the few places that may catch everything.
+
+The table is the one of the style guide with the changes noted in docs/decisions. Change it only
+together with a note there.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "quickfit"
+EVERYONE = {"errors", "units"}
+MAY_IMPORT = {
+    "recording": set(),
+    "findings": set(),
+    "source": set(),
+    "pipeline_model": set(),
+    "measuring": set(),
+    "probes": {"recording", "pipeline_model"},
+    "launch": {"probes", "recording", "diagnosis", "report", "findings"},
+    "signals": {"recording", "source", "pipeline_model", "findings"},
+    "causes": {"signals", "findings", "source"},
+    "diagnosis": {"causes", "signals", "findings", "recording"},
+    "report": {"findings"},
+    "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
+    "cli": None,  # everything
+}
+# Where an error of ours must not reach the user's training or change how it ends.
+CATCHES_EVERYTHING = {
+    "probes": "the user's training comes first",
+    "launch/inject/sitecustomize.py": "an error at start-up must not keep the script from running",
+    "launch/verdict.py": "a failing report must not change the script's exit code",
+    "launch/follow.py": "a failing early verdict must not end the run",
+}
+TENSORFLOW_ALLOWED = {"probes", "demo/scripts"}
+
+
+def modules():
+    """Return every source file with its tree."""
+    files = sorted(SOURCE.rglob("*.py"))
+    return [(file.relative_to(SOURCE), ast.parse(file.read_text())) for file in files]
+
+
+def imports_of(tree):
+    """Return the dotted names of everything a module imports, inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+def test_a_module_imports_only_what_the_table_allows(path, tree):
+    package = path.parts[0] if len(path.parts) > 1 else None
+    if package is None or MAY_IMPORT.get(package, set()) is None:
+        return
+    assert package in MAY_IMPORT, f"{package} is not in the import table"
+    allowed = MAY_IMPORT[package] | EVERYONE | {package}
+    known = set(MAY_IMPORT) | EVERYONE
+    for name in imports_of(tree):
+        parts = name.split(".")
+        if parts[0] == "quickfit" and len(parts) > 1 and parts[1] in known:
+            assert parts[1] in allowed, f"{path} may not import {name}"
+
+
+@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+def test_nothing_imports_the_command_line(path, tree):
+    if path.parts[0] in ("cli", "__main__.py"):
+        return
+    assert not [name for name in imports_of(tree) if name.startswith("quickfit.cli")]
+
+
+@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+def test_a_cause_never_imports_another_cause(path, tree):
+    if path.parts[0] != "causes" or len(path.parts) < 3:
+        return
+    others = [n for n in imports_of(tree) if n.startswith("quickfit.causes.")]
+    assert all(name.startswith("quickfit.causes._cause") for name in others)
+
+
+@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+def test_only_the_listed_files_catch_everything(path, tree):
+    if any(str(path).startswith(allowed) for allowed in CATCHES_EVERYTHING):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "everything"
+            assert caught not in ("everything", "Exception", "BaseException"), f"{path}: {caught}"
+
+
+@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+def test_tensorflow_is_never_imported_where_it_does_not_belong(path, tree):
+    if any(str(path).startswith(allowed) for allowed in TENSORFLOW_ALLOWED):
+        return
+    names = {name.split(".")[0] for name in imports_of(tree)}
+    assert not names & {"tensorflow", "keras"}
+
+
+def test_a_module_has_a_docstring_and_at_most_four_hundred_lines():
+    for path, tree in modules():
+        assert ast.get_docstring(tree) or path.name == "__init__.py", f"{path} has no docstring"
+        assert len((SOURCE / path).read_text().splitlines()) <= 400, f"{path} is too long"
+
+
+def test_importing_quickfit_loads_no_tensorflow_and_nothing_heavy():
+    code = "import sys, quickfit; print(sorted(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    for heavy in ("tensorflow", "keras", "numpy", "rich", "typer", "sqlite3"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_watching_a_process_loads_only_modules_that_tensorflow_loads_anyway():
+    """A script's own `queue.py` or `statistics.py` must not be hidden by what we preload."""
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from quickfit.probes import session\n"
+        "print(sorted(n for n in set(sys.modules) - before if not n.startswith('quickfit')))"
+    )
+    loaded = ast.literal_eval(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+    )
+    top = {name.split(".")[0] for name in loaded if not name.startswith("_")}
+    assert not top & {"statistics", "random", "numpy", "psutil", "rich", "typer", "asyncio"}
