@@ -229,7 +229,7 @@ def test_an_input_that_is_left_alone_is_matched_to_the_one_like_it():
 )
 def test_sub_datasets_do_not_take_the_lines_of_the_source(runtime, name):
     running = stages(
-        (1, runtime, (2, 4, 6)),
+        (1, name, (2, 4, 6)),
         (2, "Map", (3,)),
         (4, "Map", (5,)),
         (6, "Map", (7,)),

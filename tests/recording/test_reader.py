@@ -20,7 +20,7 @@ from quickfit.errors import QuickfitError, RecordingError
 from quickfit.recording import folder as folders
 from quickfit.recording import opening
 from quickfit.recording.reader import read, read_process
-from quickfit.recording.schema import FORMAT_VERSION, TABLES, columns
+from quickfit.recording.schema import FORMAT_VERSION, TABLES, columns, description
 from quickfit.recording.writer import Writer
 
 AGAIN = "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
@@ -302,6 +302,36 @@ def test_a_file_that_was_cut_in_the_middle_is_read_or_damaged(file, share):
     assert damage(file)
 
 
+def test_a_recording_from_before_a_table_was_added_is_read(file, change):
+    tables = {name: names for name, names in description().items() if name != "notes"}
+    fact = json.dumps(tables)
+    change(file, "DROP TABLE notes", f"UPDATE meta SET value = '{fact}' WHERE key = 'tables'")
+    process = read_process(file)
+    assert process.rows("notes") == []
+    assert len(process.rows("steps")) == 60
+
+
+def test_a_recording_from_before_a_column_was_added_is_read_if_it_may_miss(file, change):
+    tables = description()
+    tables["machine"].remove("pressure")
+    fact = json.dumps(tables)
+    change(
+        file,
+        "ALTER TABLE machine DROP COLUMN pressure",
+        f"UPDATE meta SET value = '{fact}' WHERE key = 'tables'",
+    )
+    rows = read_process(file).rows("machine")
+    assert len(rows) == 24
+    assert {row["pressure"] for row in rows} == {None}
+
+
+def test_a_recording_that_never_had_a_column_that_is_needed_is_damaged(file, change):
+    tables = description()
+    tables["steps"].remove("end_s")
+    change(file, f"UPDATE meta SET value = '{json.dumps(tables)}' WHERE key = 'tables'")
+    assert damage(file) == "table steps, row 0: end_s is None"
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_dropped_table_is_damage(file, change, table):
     change(file, f"DROP TABLE {table}")
@@ -461,6 +491,8 @@ def test_json_of_the_wrong_shape_is_damage(file, put, table, column, text):
         ("tensorflow_devices", "[[1, 2]]"),
         ("tensorflow_visible", "7"),
         ("machine_accelerators", '[{"a": 1}]'),
+        ("tables", "[]"),
+        ("tables", '{"steps": 5}'),
     ],
 )
 def test_a_fact_of_the_wrong_shape_is_damage(file, change, key, text):

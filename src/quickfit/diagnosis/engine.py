@@ -30,13 +30,14 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     findings, clear, not_checked = _ask_all(signals)
     findings = ranked(without_double_claims(findings))
     parts = breakdown(signals)
-    said = verdict(signals, findings, parts)
+    device = device_verdict(recording.main, signals)
+    said = verdict(signals, findings, parts, device)
     return Diagnosis(
         run=str(recording.path),
         script=_script(recording),
         verdict=said.kind,
         headline=said.headline,
-        device=device_verdict(recording.main, signals),
+        device=device,
         breakdown=parts,
         findings=tuple(findings),
         clear=tuple(clear),

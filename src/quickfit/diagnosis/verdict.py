@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.errors import SignalMissing
-from quickfit.findings import Breakdown, Finding, Severity
+from quickfit.findings import Breakdown, DeviceVerdict, Finding, Severity
 from quickfit.signals import Signals
 from quickfit.signals.steps import MIN_STEPS
 
@@ -34,7 +34,9 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
-def verdict(signals: Signals, findings: list[Finding], parts: Breakdown | None) -> Verdict:
+def verdict(
+    signals: Signals, findings: list[Finding], parts: Breakdown | None, device: DeviceVerdict
+) -> Verdict:
     """Return the verdict of a run."""
     if parts is None:
         return _no_steps(signals)
@@ -49,7 +51,12 @@ def verdict(signals: Signals, findings: list[Finding], parts: Breakdown | None) 
     reported = [finding for finding in findings if finding.severity != Severity.MENTION]
     if reported:
         return Verdict("findings", _headline(reported[0], parts), notes=notes)
-    return _without_findings(signals, parts, notes)
+    said = _without_findings(signals, parts, notes)
+    if said.kind == "compute-bound" and device.status == "unused":
+        # The model is the limit only because it runs in the wrong place.
+        text = "compute-bound on the CPU, but an accelerator is not used: see the device line first"
+        return Verdict("compute-bound", text, notes=notes)
+    return said
 
 
 def _headline(first: Finding, parts: Breakdown) -> str:

@@ -121,13 +121,15 @@ class _Matcher:
 
     def _best(self, stage: StageCost, operation: Operation) -> _Choice:
         """Return the choice with the highest score; a match comes before a skip of equal score."""
-        choices = [self._matched(stage, operation)]
-        if len(operation.inputs) == 1:
-            gone = ((stage.node.id, operation.inputs[0]),)
-            choices.append(_Choice(self._scores(gone)[0], (), gone))
         injected = tuple((child, operation.id) for child in stage.node.inputs)
-        # Not their sum: several inputs would explain the same operations several times.
-        choices.append(_Choice(max(self._scores(injected), default=0), (), injected))
+        gone = tuple((stage.node.id, number) for number in operation.inputs[:1])
+        choices = [
+            self._matched(stage, operation),
+            # Not the sum: several inputs would explain the same operations several times.
+            _Choice(max(self._scores(injected), default=0), (), injected),
+        ]
+        if len(operation.inputs) == 1:
+            choices.append(_Choice(sum(self._scores(gone)), (), gone))
         return max(choices, key=lambda choice: choice.score)
 
     def _scores(self, pairs: Pairs) -> list[int]:

@@ -5,17 +5,19 @@ Costs nothing before TensorFlow is imported, and never imports anything itself.
 
 from __future__ import annotations
 
-import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # `importlib.abc` would load a dozen modules that a script may have named its own files after.
+    from importlib.machinery import ModuleSpec
 
 Patch = Callable[[ModuleType], None]
 
 
-class AfterImport(importlib.abc.MetaPathFinder):
+class AfterImport:
     """A `sys.meta_path` finder that finds nothing itself; it only adds patches to what is found."""
 
     def __init__(self, patches: dict[str, list[Patch]]) -> None:

@@ -121,12 +121,17 @@ def read_process(path: Path) -> ProcessRecording:
 def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
     # One read transaction: a growing recording is seen at one moment.
     db.execute("BEGIN")
+    # A view in the place of a table could keep a reader busy for ever.
     present = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    missing = sorted(TABLES.keys() - present)
+    if "meta" not in present:
+        raise damaged(path, "it has no table meta")
+    facts = {row["key"]: _fact(path, row) for row in _rows(db, path, "meta", None)}
+    written = facts.pop("tables", None) or {table: None for table in present}
+    missing = sorted(TABLES.keys() & written.keys() - present)
     if missing:
         raise damaged(path, f"it has no table {missing[0]}")
-    tables = {table: _rows(db, path, table) for table in TABLES}
-    facts = {row["key"]: _fact(path, row) for row in tables.pop("meta")}
+    wanted = TABLES.keys() & written.keys() - {"meta"}
+    tables = {table: _rows(db, path, table, written[table]) for table in wanted}
     _check_sense(path, tables)
     return ProcessRecording(path, facts, tables)
 
@@ -134,20 +139,26 @@ def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
 def _check_sense(path: Path, tables: dict[str, list[Row]]) -> None:
     """Refuse what no run can be like, and what all shares are divided by: steps without time."""
     ended: dict[int, float] = {}
-    for place, row in enumerate(tables["steps"]):
+    for place, row in enumerate(tables.get("steps", [])):
         if not ended.get(row["loop"], row["begin_s"]) <= row["begin_s"] < row["end_s"]:
             span = f"from {row['begin_s']:g} to {row['end_s']:g} s"
             raise damaged(path, f"table steps, row {place}: a step {span}, out of order")
         ended[row["loop"]] = row["end_s"]
-    if any(row["seen"] < 1 for row in tables["samples"]):
+    if any(row["seen"] < 1 for row in tables.get("samples", [])):
         raise damaged(path, "table samples: a stack that was never seen")
 
 
-def _rows(db: sqlite3.Connection, path: Path, table: str) -> list[Row]:
-    """Return the rows of a table; refuse values that SQLite took although they do not fit."""
+def _rows(db: sqlite3.Connection, path: Path, table: str, written: list[str] | None) -> list[Row]:
+    """Return the rows of a table; refuse values that SQLite took although they do not fit.
+
+    Args:
+        written: the columns that the table had when it was made; None for all of today's.
+    """
     wanted = columns(table)
     names = [column.name for column in wanted]
-    rows = db.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY rowid").fetchall()
+    # A column that was added since is empty in an older recording.
+    asked = [name if written is None or name in written else f"NULL AS {name}" for name in names]
+    rows = db.execute(f"SELECT {', '.join(asked)} FROM {table} ORDER BY rowid").fetchall()
     # By columns: most are checked as a whole, which is many times faster than value by value.
     parts: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, (column, values) in enumerate(zip(wanted, parts, strict=False)):

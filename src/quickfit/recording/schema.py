@@ -4,8 +4,8 @@ A run is a folder `NAME.qfrun`. Every process of the run writes one SQLite file 
 after its process id. `docs/recording-format.md` describes each column.
 
 A column may be missing a value only where its type ends in `?`. What the columns of JSON may
-hold is in `shapes.py`. All tables and columns are of format 1; one that is added later must be
-allowed to be absent from older recordings.
+hold is in `shapes.py`. A recording says itself which tables and columns it has (the fact
+`tables`): older ones stay readable when some are added, as long as a new column may miss.
 
 Times are seconds of the monotonic clock, which all processes of one machine share; `meta`
 holds the wall-clock time that belongs to one of them.
@@ -102,6 +102,11 @@ def columns(table: str) -> list[Column]:
         name, kind, *rest = text.split()
         found.append(Column(name, kind.rstrip("?"), kind.endswith("?"), "KEY" in rest))
     return found
+
+
+def description() -> dict[str, list[str]]:
+    """Return the names of the tables and of their columns, as a recording states them."""
+    return {table: [column.name for column in columns(table)] for table in TABLES}
 
 
 def create_sql(table: str) -> str:

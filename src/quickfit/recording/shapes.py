@@ -59,7 +59,7 @@ def _list_of(check: Check) -> Check:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _totals_by(is_key: Callable[[str], bool], check: Check) -> Check:
+def _object_of(is_key: Callable[[str], bool], check: Check) -> Check:
     return lambda value: (
         isinstance(value, dict) and all(is_key(k) and check(v) for k, v in value.items())
     )
@@ -133,8 +133,8 @@ SHAPES: dict[tuple[str, str], Check] = {
     ),
     ("pipelines", "nodes"): _list_of(_is_node),
     ("stacks", "frames"): _list_of(is_whole),
-    ("step_blocks", "sums"): _totals_by(_is_text, is_number),
-    ("step_blocks", "histogram"): _totals_by(str.isdecimal, is_whole),
+    ("step_blocks", "sums"): _object_of(_is_text, is_number),
+    ("step_blocks", "histogram"): _object_of(str.isdecimal, is_whole),
 }
 
 # Facts of a process that are calculated with or taken apart.
@@ -148,6 +148,7 @@ META: dict[str, Check] = {
     "machine_accelerators": _list_of(_is_text),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
+    "tables": _object_of(_is_text, _list_of(_is_text)),
 }
 
 # What `run.json` keeps of the early verdict.

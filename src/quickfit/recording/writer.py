@@ -14,7 +14,6 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from quickfit.recording.schema import (
     TABLES,
     columns,
     create_sql,
+    description,
 )
 
 # A user file larger than this is not stored: nobody reads a report of it line by line.
@@ -167,10 +167,9 @@ class Writer:
             db.execute(f"PRAGMA user_version={FORMAT_VERSION}")
             for name in TABLES:
                 db.execute(create_sql(name))
-            facts: Iterable[tuple[str, str]] = (
-                (key, json.dumps(value, default=str)) for key, value in self.facts.items()
-            )
-            db.executemany("INSERT INTO meta VALUES (?, ?)", facts)
+            facts = {**self.facts, "tables": description()}
+            rows = [(key, json.dumps(value, default=str)) for key, value in facts.items()]
+            db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
 
 def _storable(value: Any) -> Any:

@@ -14,8 +14,8 @@ def call_at(text: str, line: int, method: str) -> ast.Call | None:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = [call for call in calls if _name(call) == method]
     # A chain is one expression over many lines; the name's own line is the end of its function.
-    on_line = [call for call in named if (call.func.end_lineno or 0) == line]
-    within = [c for c in named if c.lineno <= line <= (c.end_lineno or c.lineno)]
+    on_line = [call for call in named if call.func.end_lineno == line]
+    within = [c for c in named if (c.func.end_lineno or 0) <= line <= (c.end_lineno or 0)]
     found = on_line or (within if len(within) == 1 else [])
     return found[0] if len(found) == 1 else None
 

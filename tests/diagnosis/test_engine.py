@@ -1,0 +1,136 @@
+"""Found, clear, not checked; ranking; and the one honest sentence."""
+
+import pytest
+
+from quickfit.diagnosis import diagnose_recording
+from quickfit.diagnosis.overlap import without_double_claims
+from quickfit.diagnosis.ranking import ranked
+from quickfit.findings import Finding, Gain
+
+from builders import recording
+
+GENERATOR = {"input": "generator", "input_wait_s": 0.06, "batch_s": 0.095}
+
+
+def finding(cause, likely, share, *claims):
+    gain = Gain(likely * 0.9, likely, likely * 1.1, "test")
+    return Finding(cause, None, (), gain, share, claims, cause=cause)
+
+
+def test_a_healthy_run_is_compute_bound_and_nothing_is_found():
+    diagnosis = diagnose_recording(recording())
+    assert diagnosis.verdict == "compute-bound"
+    assert diagnosis.findings == ()
+    assert "nothing here is worth fixing" in diagnosis.headline
+    assert {clear.cause for clear in diagnosis.clear} >= {"py-generator-input", "sequential-map"}
+
+
+def test_every_cause_is_found_clear_or_not_checked():
+    from quickfit.causes import catalogue
+
+    for given in ({}, GENERATOR, {"with_model": False}, {"steps": 10}):
+        diagnosis = diagnose_recording(recording(**given))
+        named = [f.cause for f in diagnosis.findings] + [c.cause for c in diagnosis.clear]
+        named += [n.cause for n in diagnosis.not_checked]
+        assert sorted(named) == sorted(catalogue())
+
+
+def test_what_was_not_measured_is_not_checked_and_says_what_it_needs():
+    diagnosis = diagnose_recording(recording(with_model=False))
+    reasons = {n.cause: n.reason for n in diagnosis.not_checked}
+    assert "sequential-map" in reasons
+    assert "model of the pipeline" in reasons["sequential-map"]
+    assert diagnosis.verdict == "inconclusive"
+
+
+def test_an_input_bound_run_says_so_and_predicts():
+    diagnosis = diagnose_recording(recording(**GENERATOR))
+    assert diagnosis.verdict == "findings"
+    assert diagnosis.findings[0].cause == "py-generator-input"
+    assert diagnosis.findings[0].severity == "severe"
+    assert diagnosis.findings[0].fix is not None
+    assert diagnosis.headline.startswith("input-bound: 60 %")
+
+
+def test_too_few_steps_are_inconclusive():
+    diagnosis = diagnose_recording(recording(steps=15))
+    assert diagnosis.verdict == "inconclusive"
+    assert "20 steps" in diagnosis.headline
+    assert diagnosis.findings == ()
+
+
+def test_no_steps_at_all_is_said_plainly():
+    empty = recording(steps=0)
+    empty.main.tables["loops"] = []
+    diagnosis = diagnose_recording(empty)
+    assert diagnosis.verdict == "no-steps"
+    assert diagnosis.breakdown is None
+
+
+def test_a_busy_machine_is_called_a_busy_machine():
+    diagnosis = diagnose_recording(recording(other_cores=1.2, cpu_cores=0.8, delay_share=0.4))
+    assert diagnosis.verdict == "inconclusive"
+    assert "busy" in diagnosis.headline
+    assert any("1.2 of 2 cores" in note for note in diagnosis.notes)
+
+
+def test_a_wait_without_a_known_cause_is_not_blamed_on_anything():
+    diagnosis = diagnose_recording(recording(input_wait_s=0.05, map_s=0.15, cpu_cores=1.9))
+    assert diagnosis.findings == ()
+    assert "by no known cause" in diagnosis.headline
+
+
+def test_the_breakdown_adds_up():
+    diagnosis = diagnose_recording(recording(input_wait_s=0.03, callback_s=0.02))
+    assert diagnosis.breakdown is not None
+    total = sum(part.share for part in diagnosis.breakdown.parts)
+    assert total == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_early_verdict_is_compared_with_the_final_one():
+    early = {"headline": "input-bound", "verdict": "findings", "causes": ["py-generator-input"]}
+    run = {"exit_code": 0, "signal": None, "early": {**early, "at_step": 34}}
+    held = diagnose_recording(recording(**GENERATOR, run=run)).early
+    not_held = diagnose_recording(recording(run=run)).early
+    assert held is not None
+    assert held.held
+    assert not_held is not None
+    assert not not_held.held
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        ({"exit_code": 0, "signal": None}, "finished"),
+        ({"exit_code": 3, "signal": None}, "exit code 3"),
+        ({"exit_code": None, "signal": "SIGKILL"}, "ended by SIGKILL"),
+        ({"exit_code": None, "signal": None}, "still running"),
+        ({}, "unknown"),
+    ],
+)
+def test_how_the_script_ended_is_told(run, text):
+    assert diagnose_recording(recording(run=run)).outcome.text == text
+
+
+def test_the_larger_claim_on_the_same_seconds_wins():
+    kept = without_double_claims(
+        [finding("b", 1.5, 0.5, "input_wait"), finding("a", 2.0, 0.5, "input_wait")]
+    )
+    assert [f.cause for f in kept] == ["a"]
+
+
+def test_claims_on_different_seconds_both_stay():
+    kept = without_double_claims(
+        [finding("a", 2.0, 0.5, "input_wait"), finding("b", 1.3, 0.2, "callbacks")]
+    )
+    assert [f.cause for f in kept] == ["a", "b"]
+
+
+def test_a_later_finding_says_what_it_gains_after_the_first():
+    first, second = ranked(
+        [finding("b", 1.25, 0.2, "callbacks"), finding("a", 2.0, 0.5, "input_wait")]
+    )
+    assert first.cause == "a"
+    assert second.after_first is not None
+    # A fifth of the old time is two fifths of the new one.
+    assert second.after_first.likely == pytest.approx(1 / 0.6, rel=0.01)

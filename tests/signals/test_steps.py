@@ -1,0 +1,69 @@
+"""Step times: warm-up is dropped, epochs are told apart, and totals add up."""
+
+import pytest
+
+from quickfit.signals.steps import steps_of_loop
+
+
+def rows(times, per_epoch=1000):
+    """Return rows of steps that follow each other without a gap."""
+    at_s, result = 10.0, []
+    for index, step_s in enumerate(times):
+        result.append(
+            {
+                "loop": 1,
+                "epoch": index // per_epoch + 1,
+                "step": index + 1,
+                "begin_s": at_s,
+                "call_s": step_s * 0.9,
+                "callbacks_s": step_s * 0.1,
+                "callbacks_cpu_s": 0.0,
+                "end_s": at_s + step_s,
+                "cpu_s": 0.001,
+            }
+        )
+        at_s += step_s
+    return result
+
+
+def test_the_first_five_steps_are_dropped():
+    steps = steps_of_loop(rows([9.0] + [0.1] * 29), 1)
+    assert steps is not None
+    assert steps.warmup == 5
+    assert len(steps.steps) == 25
+    assert steps.mean_s == pytest.approx(0.1)
+
+
+def test_a_long_warm_up_is_dropped_until_it_calms_down():
+    steps = steps_of_loop(rows([1.0] * 9 + [0.1] * 51), 1)
+    assert steps is not None
+    assert steps.warmup == 9
+
+
+def test_a_slow_start_of_an_epoch_is_a_cost_and_not_a_warm_up():
+    steps = steps_of_loop(rows([0.1] * 5 + [1.0] + [0.1] * 30, per_epoch=5), 1)
+    assert steps is not None
+    assert steps.warmup == 5
+    assert steps.steps[0].cycle_s == pytest.approx(1.0)
+
+
+def test_the_time_between_epochs_belongs_to_no_step():
+    made = rows([0.1] * 40, per_epoch=20)
+    for row in made[20:]:
+        row["begin_s"] += 5.0
+        row["end_s"] += 5.0
+    steps = steps_of_loop(made, 1)
+    assert steps is not None
+    assert steps.total_s == pytest.approx(3.5)
+
+
+def test_steps_of_another_loop_do_not_count():
+    assert steps_of_loop(rows([0.1] * 30), 2) is None
+
+
+def test_the_steps_before_a_moment_are_found():
+    steps = steps_of_loop(rows([0.1] * 30), 1)
+    assert steps is not None
+    recent = steps.before(12.05, 3)
+    assert [step.number for step in recent] == [18, 19, 20]
+    assert len(steps.before(0.0, 3)) == 0
