@@ -353,7 +353,7 @@ def test_a_dropped_column_is_damage_even_where_it_may_miss(file, change, table, 
     assert damage(file) == f"no such column: {column}"
 
 
-@pytest.mark.parametrize("table", TABLES.keys() - {"meta"})
+@pytest.mark.parametrize("table", [table for table in TABLES if table != "meta"])
 def test_a_value_that_is_missing_where_it_is_needed_is_damage(file, put, table):
     column = next(column for column in columns(table) if not column.may_miss)
     put(file, table, column.name, None)

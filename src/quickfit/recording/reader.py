@@ -126,7 +126,7 @@ def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
     if "meta" not in present:
         raise damaged(path, "it has no table meta")
     facts = {row["key"]: _fact(path, row) for row in _rows(db, path, "meta", None)}
-    written = facts.pop("tables", None) or {table: None for table in present}
+    written = facts.pop("tables", None) or dict.fromkeys(present)
     missing = sorted(TABLES.keys() & written.keys() - present)
     if missing:
         raise damaged(path, f"it has no table {missing[0]}")
