@@ -104,7 +104,7 @@ def test_the_early_verdict_is_compared_with_the_final_one():
         ({"exit_code": 0, "signal": None}, "finished"),
         ({"exit_code": 3, "signal": None}, "exit code 3"),
         ({"exit_code": None, "signal": "SIGKILL"}, "ended by SIGKILL"),
-        ({"exit_code": None, "signal": None}, "still running"),
+        ({"exit_code": None, "signal": None}, "running"),
         ({}, "unknown"),
     ],
 )

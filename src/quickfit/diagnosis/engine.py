@@ -12,7 +12,7 @@ from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import without_double_claims
 from quickfit.diagnosis.ranking import ranked
-from quickfit.diagnosis.verdict import Verdict, verdict
+from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
 from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity
 from quickfit.recording.reader import Recording
@@ -45,7 +45,7 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         overhead=overhead(signals),
         outcome=outcome.run_outcome(recording),
         advice=said.advice,
-        notes=(*said.notes, *recording.problems),
+        notes=(*said.notes, *_last_seen(recording, signals, said), *recording.problems),
         early=_early(recording, said, findings),
     )
 
@@ -94,6 +94,12 @@ def _script(recording: Recording) -> str:
         return script
     argv = recording.main.facts.get("argv") or []
     return next((Path(str(arg)).name for arg in argv[1:] if not str(arg).startswith("-")), "")
+
+
+def _last_seen(recording: Recording, signals: Signals, said: Verdict) -> tuple[str, ...]:
+    """Say where a run was that did not end by itself; without steps the verdict has said it."""
+    ended = recording.run.get("exit_code") is not None or not recording.run
+    return () if ended or said.kind == "no-steps" else last_seen(signals)
 
 
 def _early(recording: Recording, said: Verdict, findings: list[Finding]) -> EarlyVerdict | None:

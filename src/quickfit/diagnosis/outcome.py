@@ -18,4 +18,4 @@ def run_outcome(recording: Recording) -> RunOutcome:
         return RunOutcome("finished" if code == 0 else f"exit code {code}", code)
     if not run:
         return RunOutcome("unknown")
-    return RunOutcome("still running")
+    return RunOutcome("running")

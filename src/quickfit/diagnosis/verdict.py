@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from quickfit import units
@@ -154,4 +155,14 @@ def _no_steps(signals: Signals) -> Verdict:
         text = "no training step was seen: TensorFlow ran, but no `model.fit` of Keras 3"
     else:
         text = "no training step was seen: the script did not use Keras"
-    return Verdict("no-steps", text)
+    return Verdict("no-steps", text, notes=last_seen(signals))
+
+
+def last_seen(signals: Signals) -> tuple[str, ...]:
+    """Say at which lines the script was when it was last looked at."""
+    names = {"main": "the main thread", "input": "the input"}
+    return tuple(
+        f"Last seen, {names[role]} was at {os.path.basename(line.location.file)}:"
+        f"{line.location.line}: `{line.location.text or line.location.function}`"
+        for role, line in signals.last_seen()
+    )

@@ -34,6 +34,10 @@ class HotLine:
     samples: int
 
 
+# "Where was it when last seen" looks at the samples of this long before the end.
+LAST_SEEN_S = 1.5
+
+
 class Signals:
     """The quantities of one run. Everything is about its main training loop: the longest one."""
 
@@ -217,6 +221,20 @@ class Signals:
         # The innermost user frame may be a helper; the function itself is on the stack.
         sources = self._source_lines
         return self._hot([s for s in self.main_stacks() if _runs(s, file, first_line, sources)])
+
+    def last_seen(self) -> list[tuple[str, HotLine]]:
+        """Return the user's line that each kind of thread was at when last looked at."""
+        rows = self.process.rows("samples")
+        if not rows:
+            return []
+        newest_s = rows[-1]["at_s"]
+        stacks = Samples(self.process).between(newest_s - LAST_SEEN_S, newest_s)
+        found = []
+        for role in ("main", "input"):
+            line = self._hot([stack for stack in stacks if stack.role == role])
+            if line is not None:
+                found.append((role, line))
+        return found
 
     def main_stacks(self) -> list[SampledStack]:
         """Return the samples of the thread that runs the loop."""
