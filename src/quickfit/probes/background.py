@@ -20,8 +20,12 @@ from quickfit.probes.stacks import StackSampler
 SAMPLE_EVERY_S = 0.05
 # Twice a second: a killed process loses half a second, and counters cost 0.2 % of a core.
 COUNTERS_EVERY_S = 0.5
+# A disk that refuses so often in a row will not take the rest either.
+MAX_WRITE_FAILURES = 3
 # All quickfit threads together may use this share of one core; above it they slow down.
 MAX_CORE_SHARE = 0.01
+# The share is looked at over this long, so that one slow write does not count for much.
+BUDGET_WINDOW_S = 5.0
 
 
 class Background:
@@ -34,6 +38,8 @@ class Background:
             "machine", machine.MachineReader(state)
         )
         self.slower = 1.0
+        self.failures = 0
+        self.budget_from_s = self.budget_cpu_s = 0.0
         self.earlier_cpu_s: float = state.kept.get("background_cpu_s", 0.0)
         self._wake = _thread.allocate_lock()
         self._done = _thread.allocate_lock()
@@ -56,7 +62,7 @@ class Background:
 
     def _run(self) -> None:
         self.stacks.own_thread = threading.get_ident()
-        began = next_counters = now()
+        self.budget_from_s = next_counters = now()
         try:
             while not self._wake.acquire(timeout=SAMPLE_EVERY_S * self.slower):
                 if self.state.is_paused:
@@ -64,7 +70,7 @@ class Background:
                 self._quietly("stacks", self.stacks.sample)
                 if now() >= next_counters:
                     self._read_counters()
-                    self._keep_budget(now() - began)
+                    self._keep_budget(now())
                     next_counters = now() + COUNTERS_EVERY_S * self.slower
             self._read_counters()
         finally:
@@ -88,7 +94,11 @@ class Background:
     def _write(self) -> None:
         try:
             self.state.writer.flush()
+            self.failures = 0
         except Exception as error:  # disk full, folder removed: training goes on unrecorded
+            self.failures += 1
+            if self.failures < MAX_WRITE_FAILURES:
+                return
             machine_probe = self.state.probes["machine"]
             if not machine_probe.is_off:
                 print(f"quickfit: recording stopped: {error}", file=sys.stderr, flush=True)
@@ -106,8 +116,14 @@ class Background:
             if probe is not None:
                 fail(probe, error)
 
-    def _keep_budget(self, elapsed_s: float) -> None:
-        """Sample more rarely when the thread costs more than its share."""
-        cpu_s: float = self.state.kept["background_cpu_s"] - self.earlier_cpu_s
-        if elapsed_s > 10 and cpu_s / elapsed_s > MAX_CORE_SHARE:
+    def _keep_budget(self, at_s: float) -> None:
+        """Sample more rarely while the thread costs more than its share, and as before after that."""
+        cpu_s = time.thread_time()
+        span_s, used_s = at_s - self.budget_from_s, cpu_s - self.budget_cpu_s
+        if span_s < BUDGET_WINDOW_S:
+            return
+        self.budget_from_s, self.budget_cpu_s = at_s, cpu_s
+        if used_s > MAX_CORE_SHARE * span_s:
             self.slower = min(self.slower * 1.5, 40.0)
+        elif used_s < 0.5 * MAX_CORE_SHARE * span_s:
+            self.slower = max(self.slower / 1.5, 1.0)

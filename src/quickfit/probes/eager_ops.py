@@ -49,6 +49,13 @@ def read(state: State) -> None:
             return
 
 
+def put_back(state: State) -> None:
+    """End a look at once: a forked child must not go on with timed operations."""
+    window: Window | None = state.kept.pop("eager_window", None)
+    if window is not None:
+        _close(window, state)
+
+
 def _is_eager(loop: Loop) -> bool:
     return bool(loop.facts.get("run_eagerly") or loop.facts.get("functions_run_eagerly"))
 

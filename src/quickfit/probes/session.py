@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from quickfit.probes import (
     devices,
+    eager_ops,
     fit_loop,
     py_input,
     retracing,
@@ -118,6 +119,7 @@ def _before_fork() -> None:
     state = Current.state
     if state is not None:
         try:
+            eager_ops.put_back(state)
             state.writer.close()
         except Exception as error:  # a full disk must not keep the script from forking
             state.probes["machine"].turn_off("failed", f"writing before a fork: {error}")
