@@ -131,6 +131,7 @@ def _loop(tables: dict[str, Any], shape: dict[str, Any]) -> None:
             "line": FIT_LINE,
             "entered_s": START_S - 1,
             "begin_s": START_S,
+            "first_step_s": START_S + 2.1,
             "end_s": None,
             "thread": "1",
             "facts": facts,

@@ -44,6 +44,11 @@ def modules():
     return [(file.relative_to(SOURCE), ast.parse(file.read_text())) for file in files]
 
 
+every_module = pytest.mark.parametrize(
+    ("path", "tree"), [pytest.param(path, tree, id=str(path)) for path, tree in modules()]
+)
+
+
 def imports_of(tree):
     """Return the dotted names of everything a module imports, inside functions too."""
     for node in ast.walk(tree):
@@ -54,7 +59,7 @@ def imports_of(tree):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+@every_module
 def test_a_module_imports_only_what_the_table_allows(path, tree):
     package = path.parts[0] if len(path.parts) > 1 else None
     if package is None or MAY_IMPORT.get(package, set()) is None:
@@ -68,14 +73,14 @@ def test_a_module_imports_only_what_the_table_allows(path, tree):
             assert parts[1] in allowed, f"{path} may not import {name}"
 
 
-@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+@every_module
 def test_nothing_imports_the_command_line(path, tree):
     if path.parts[0] in ("cli", "__main__.py"):
         return
     assert not [name for name in imports_of(tree) if name.startswith("quickfit.cli")]
 
 
-@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+@every_module
 def test_a_cause_never_imports_another_cause(path, tree):
     if path.parts[0] != "causes" or len(path.parts) < 3:
         return
@@ -88,7 +93,7 @@ def _raises_again(handler):
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+@every_module
 def test_only_the_listed_files_catch_everything(path, tree):
     if any(str(path).startswith(allowed) for allowed in CATCHES_EVERYTHING):
         return
@@ -99,7 +104,7 @@ def test_only_the_listed_files_catch_everything(path, tree):
             assert caught not in ("everything", "Exception", "BaseException"), f"{path}: {caught}"
 
 
-@pytest.mark.parametrize(("path", "tree"), modules(), ids=lambda value: str(value)[:60])
+@every_module
 def test_tensorflow_is_never_imported_where_it_does_not_belong(path, tree):
     if any(str(path).startswith(allowed) for allowed in TENSORFLOW_ALLOWED):
         return

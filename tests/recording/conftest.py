@@ -39,7 +39,7 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             ("machine_accelerators", json.dumps(["NVIDIA card"])),
             ("ended_s", "120.5"),
         ],
-        "loops": [(1, "fit", SCRIPT, 4, 99.0, 99.5, 112.0, "MainThread", json.dumps(facts))],
+        "loops": [_loop(facts)],
         "epochs": [(1, 0, 100.0, 106.0, 0.1), (1, 1, 106.0, 112.0, None)],
         "steps": [_step(number) for number in range(STEPS)],
         "step_blocks": [(1, 0, 100, 50.0, 70.0, json.dumps({"call_s": 9.5}), '{"100": 100}')],
@@ -71,6 +71,21 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         "device_requests": [("/GPU:0", SCRIPT, 3)],
         "notes": [(100.0, "no pipeline model: NotFoundError")],
     }
+
+
+def _loop(facts: dict[str, Any]) -> tuple[Any, ...]:
+    known = {
+        "id": 1,
+        "kind": "fit",
+        "file": SCRIPT,
+        "line": 4,
+        "entered_s": 99.0,
+        "begin_s": 99.5,
+        "end_s": 112.0,
+        "thread": "MainThread",
+        "facts": json.dumps(facts),
+    }
+    return tuple(known.get(column.name) for column in columns("loops"))
 
 
 def _step(number: int) -> tuple[Any, ...]:

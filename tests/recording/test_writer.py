@@ -205,7 +205,8 @@ def test_a_full_disk_leaves_what_was_written_before(tmp_path):
     writer._db.execute(f"PRAGMA max_page_count={pages + 2000}")
     fill(writer, 3)
     writer.close()
-    assert len(read_process(writer.path).rows("notes")) == 4
+    # Nothing is lost when there is room again: a stack or a source is written only once.
+    assert len(read_process(writer.path).rows("notes")) == 1 + 200 + 3
 
 
 def test_a_full_file_system_leaves_what_was_written_before(tmp_path):
@@ -221,6 +222,7 @@ def test_a_full_file_system_leaves_what_was_written_before(tmp_path):
         with pytest.raises((sqlite3.OperationalError, OSError), match=r"full|space|I/O"):
             fill(writer, 2000)
         assert [row["text"] for row in read(disk).main.rows("notes")] == ["early"]
+        writer.discard()
         writer.close()
         assert [row["text"] for row in read(disk).main.rows("notes")] == ["early"]
     finally:
@@ -254,7 +256,28 @@ def test_a_folder_that_comes_back_is_written_to(tmp_path):
     assert len(read_process(writer.path).rows("steps")) == 1
 
 
-def test_a_failed_flush_does_not_keep_the_file_open(tmp_path, monkeypatch):
+def test_a_failed_flush_does_not_keep_the_file_open_and_loses_nothing(tmp_path, monkeypatch):
+    def full(*args):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    writer = Writer(tmp_path, {"role": "main"})
+    writer.flush()
+    for number in range(3):
+        writer.add_step(step(number))
+        writer.add("notes", (1.0, str(number)))
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "_insert", full)
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            writer.close()
+    assert writer._db is None
+    writer.add_step(step(3))
+    writer.close()
+    process = read_process(writer.path)
+    assert [row["step"] for row in process.rows("steps")] == [0, 1, 2, 3]
+    assert [row["text"] for row in process.rows("notes")] == ["0", "1", "2"]
+
+
+def test_what_the_disk_does_not_take_can_be_dropped(tmp_path, monkeypatch):
     def full(*args):
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -264,11 +287,10 @@ def test_a_failed_flush_does_not_keep_the_file_open(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(writing, "_insert", full)
         with pytest.raises(sqlite3.OperationalError, match="full"):
-            writer.close()
-    assert writer._db is None
-    writer.add_step(step(1))
+            writer.flush()
+    writer.discard()
     writer.close()
-    assert len(read_process(writer.path).rows("steps")) == 1
+    assert read_process(writer.path).rows("steps") == []
 
 
 # -- rows that do not fit -------------------------------------------------------------------------

@@ -15,27 +15,31 @@ class Slow(keras.callbacks.Callback):
 
 
 class Batches(keras.utils.PyDataset):
-    """Twenty batches."""
+    """A number of batches."""
+
+    def __init__(self, number, **how):
+        super().__init__(**how)
+        self.number = number
 
     def __len__(self):
-        return 20
+        return self.number
 
     def __getitem__(self, index):  # line: getitem
         x = np.full((8, 4), index, "float32")
         return x, x[:, :1]
 
 
-def fit(batches):
-    """Fit a small model for two epochs; return the number of batches it saw."""
+def fit(batches, *, epochs=2):
+    """Fit a small model; return the number of its epochs."""
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    history = model.fit(batches, epochs=2, verbose=0, callbacks=[Slow()])  # line: fit
+    history = model.fit(batches, epochs=epochs, verbose=0, callbacks=[Slow()])  # line: fit
     return len(history.epoch)
 
 
 if __name__ == "__main__":
     keras.utils.set_random_seed(7)
-    print(fit(Batches()))
-    print(fit(Batches(workers=2)))
-    print(fit(Batches(workers=2, use_multiprocessing=True)))
+    print(fit(Batches(20)))
+    print(fit(Batches(120, workers=2), epochs=1))
+    print(fit(Batches(20, workers=2, use_multiprocessing=True)))
     sys.stdout.flush()

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+# Whether TensorFlow warns of retracing depends on addresses in memory.
+tf.get_logger().setLevel("ERROR")
 x = np.ones((32, 4), "float32")
 y = np.ones((32, 1), "float32")
 
@@ -109,8 +111,6 @@ CASES = [
     lambda: small().fit(x, y[:3], verbose=0),
     lambda: small().fit(x, y, no_such_argument=1),
     lambda: small().compile("no such optimizer"),
-    lambda: tf.device(lambda op: "/CPU:0"),
-    lambda: tf.config.run_functions_eagerly(),
     *(lambda hook=hook: small().fit(x, y, verbose=0, callbacks=[Callback(hook)]) for hook in HOOKS),
 ]
 
@@ -121,6 +121,6 @@ for is_filtered in (True, False):
         print(f"--- case {number}", file=sys.stderr)
         try:
             case()
-        except Exception:
+        except (AttributeError, TypeError, ValueError, tf.errors.OpError):
             traceback.print_exc()
 small().fit(x, y, verbose=0, callbacks=[Callback("on_epoch_end")])

@@ -35,7 +35,7 @@ def breakdown(signals: Signals) -> Breakdown | None:
         step_spread_s=steps.spread_s,
         warmup_steps=steps.warmup,
         parts=parts,
-        time_to_first_step_s=_time_to_first_step(signals, steps),
+        time_to_first_step_s=_time_to_first_step(signals),
     )
 
 
@@ -61,6 +61,8 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
     return parts
 
 
-def _time_to_first_step(signals: Signals, steps: Steps) -> float | None:
-    started = signals.process.facts.get("started_s")
-    return steps.first_end_s - float(started) if isinstance(started, int | float) else None
+def _time_to_first_step(signals: Signals) -> float | None:
+    started, ended = signals.process.facts.get("started_s"), signals.loop.first_step_s
+    if ended is None or not isinstance(started, int | float):
+        return None
+    return ended - float(started)

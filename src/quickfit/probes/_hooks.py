@@ -11,6 +11,7 @@ of every error the user's own code raises below it. None of these does:
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -51,12 +52,17 @@ def wrap_quick(owner: Any, name: str, after: Callable[..., None]) -> None:
 
 
 def timed_iterator(
-    items: Iterable[Any], begin: Callable[[], object], end: Callable[[], object]
+    items: Iterable[Any],
+    begin: Callable[[], object],
+    end: Callable[[], object],
+    exhausted: Callable[[], None],
 ) -> Iterator[Any]:
     """Iterate `items`, calling `begin` before and `end` after each one is made.
 
-    `zip` asks its three iterators in turn from C, so an error in `items` travels through no
-    Python frame of ours. `begin` and `end` must not return None.
+    `exhausted` is called when there are no more, after the last `begin`. `zip` asks its three
+    iterators in turn from C, so an error in `items` travels through no Python frame of ours.
+    `begin` and `end` must not return None.
     """
+    items = itertools.chain(items, iter(exhausted, None))
     stamped = zip(iter(begin, None), items, iter(end, None), strict=False)
     return map(operator.itemgetter(1), stamped)

@@ -5,6 +5,7 @@ Costs nothing before TensorFlow is imported, and never imports anything itself.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
 Patch = Callable[[ModuleType], None]
+_IMPORT_FRAMES = "<frozen importlib._bootstrap_external>"
 
 
 class AfterImport:
@@ -41,7 +43,8 @@ class AfterImport:
         spec = self._ask_others(name, path, target)
         loader: Any = spec.loader if spec is not None else None
         if loader is not None and hasattr(loader, "exec_module"):
-            _patch_after_exec(loader, patches)
+            with contextlib.suppress(AttributeError, TypeError):  # a loader that takes no attribute
+                _patch_after_exec(loader, name, patches)
         return spec
 
     def _ask_others(
@@ -57,12 +60,16 @@ class AfterImport:
         return None
 
 
-def _patch_after_exec(loader: Any, patches: list[Patch]) -> None:
+def _patch_after_exec(loader: Any, name: str, patches: list[Patch]) -> None:
     original = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
         original(module)
+        if module.__name__ != name:
+            return  # one loader may serve many modules
         for patch in patches:
             patch(module)
 
+    # Python leaves its own import frames out of a traceback; this one goes with them.
+    exec_module.__code__ = exec_module.__code__.replace(co_filename=_IMPORT_FRAMES)
     loader.exec_module = exec_module

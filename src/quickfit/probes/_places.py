@@ -21,8 +21,15 @@ class Place(NamedTuple):
     function: str
 
 
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return "/"
+
+
 # Python names the script as it was given on the command line; a later chdir must not matter.
-_START_FOLDER = os.getcwd() if os.path.isdir(".") else "/"
+_START_FOLDER = _working_folder()
 _LIBRARIES = tuple(
     os.path.join(os.path.realpath(path), "")
     for path in {
@@ -98,6 +105,6 @@ def place_of_function(function: Any) -> Place | None:  # any callable a user may
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        call = vars(type(function)).get("__call__")
+        call = type(function).__call__ if callable(function) else None
         code = getattr(call, "__code__", None)
     return place_of_code(code) if code is not None else None

@@ -39,7 +39,11 @@ class Loop:
     validation_begin_s: float = 0.0
     validation_s: float = 0.0
     steps: int = 0
+    first_step_s: float | None = None
     is_over: bool = False
+    # The loop in one of whose callbacks this one runs.
+    outer: Loop | None = None
+    abandoned: weakref.ref[Any] | None = None
     # Per hook name: one [calls, wall seconds] per callback, in the order of the list.
     hook_totals: dict[str, list[list[float]]] = field(default_factory=dict)
     callback_places: list[tuple[str, dict[str, Place | None]]] = field(default_factory=list)

@@ -117,7 +117,7 @@ class Background:
                 fail(probe, error)
 
     def _keep_budget(self, at_s: float) -> None:
-        """Sample more rarely while the thread costs more than its share, and as before after that."""
+        """Sample more rarely while the thread costs more than its share, then as before."""
         cpu_s = time.thread_time()
         span_s, used_s = at_s - self.budget_from_s, cpu_s - self.budget_cpu_s
         if span_s < BUDGET_WINDOW_S:

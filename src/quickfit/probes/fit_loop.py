@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from quickfit.probes import callbacks as cb
 from quickfit.probes import stopping
 from quickfit.probes._guard import fail, guarded
-from quickfit.probes._hooks import notice_calls, wrap_quick
+from quickfit.probes._hooks import notice_calls
 from quickfit.probes._imports import Patch
 from quickfit.probes._places import Place, user_place
 from quickfit.probes._probe import Probe
@@ -21,6 +22,8 @@ from quickfit.probes._state import Current, Loop, State, now
 TRAINER = "keras.src.backend.tensorflow.trainer"
 CALLBACK_LIST = "keras.src.callbacks.callback_list"
 BASE_TRAINER = "keras.src.trainers.trainer"
+# Loops that are remembered: a script may call `fit` a million times.
+MAX_LOOPS = 16
 
 
 def new_probe() -> Probe:
@@ -59,8 +62,8 @@ def _patch_base_trainer(module: ModuleType) -> None:
 
 
 def _patch_callback_list(module: ModuleType) -> None:
-    # Runs in `CallbackList.__init__` right after the list of callbacks is set.
-    wrap_quick(module.CallbackList, "_configure_async_dispatch", _observe_callbacks)
+    # Looked up in `CallbackList.__init__` right after the list of callbacks is set.
+    notice_calls(module.CallbackList, "_configure_async_dispatch", _observe_callbacks)
 
 
 def _note(method: str) -> Any:
@@ -79,7 +82,7 @@ def _note(method: str) -> Any:
     return notice
 
 
-def _observe_callbacks(_: None, callback_list: Any, *__: Any) -> None:
+def _observe_callbacks(callback_list: Any) -> None:
     state = Current.state
     if state is None or state.probes["fit_loop"].is_off:
         return
@@ -122,18 +125,32 @@ def _loop_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
     loop.callback_places = cb.describe(callbacks)
     callbacks.loop = loop
     callbacks.add_step = state.writer.add_step
+    callbacks.after_step = _after_step
+    callbacks.end_totals = loop.hook_totals.setdefault("on_train_batch_end", [])
+    callbacks.has_begin_hooks = cb.has_begin_hooks(callbacks)
     callbacks.last_cpu_s = cb.thread_time()
-    state.loops.append(loop)
+    state.loops = [*state.loops[-MAX_LOOPS:], loop]
+    loop.outer = state.loop_of_thread.get(thread)
     state.loop_of_thread[thread] = loop
+    # An error in `fit` skips `on_train_end`; the list of callbacks goes with the error.
+    loop.abandoned = weakref.ref(owner, lambda _: _leave(loop, state))
     _write_loop(loop, state)
 
 
 def _loop_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
     loop = callbacks.loop
     if loop is not None:
-        loop.is_over = True
-        state.loop_of_thread.pop(loop.thread, None)
+        _leave(loop, state)
         _write_loop(loop, state)
+        cb.write_loop_totals(loop, state)
+
+
+def _leave(loop: Loop, state: State) -> None:
+    loop.is_over = True
+    if state.loop_of_thread.get(loop.thread) is loop:
+        del state.loop_of_thread[loop.thread]
+        if loop.outer is not None and not loop.outer.is_over:
+            state.loop_of_thread[loop.thread] = loop.outer
 
 
 def _write_loop(loop: Loop, state: State) -> None:
@@ -142,20 +159,8 @@ def _write_loop(loop: Loop, state: State) -> None:
     file, line = (loop.place.file, loop.place.line) if loop.place else (None, None)
     end_s = now() if loop.is_over else None
     facts = json.dumps(loop.facts, default=str)
-    state.writer.add(
-        "loops",
-        (
-            loop.id,
-            loop.kind,
-            file,
-            line,
-            loop.entered_s,
-            loop.begin_s,
-            end_s,
-            str(loop.thread),
-            facts,
-        ),
-    )
+    row = (loop.id, loop.kind, file, line, loop.entered_s, loop.begin_s, loop.first_step_s)
+    state.writer.add("loops", (*row, end_s, str(loop.thread), facts))
 
 
 def _epoch_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
@@ -186,12 +191,23 @@ def _validation_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
         callbacks.loop.validation_s += now() - callbacks.loop.validation_begin_s
 
 
-def _step_ends(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
-    yield from cb.step_ends(callbacks)
-    state = Current.state
-    if state is None or callbacks.loop is None:
+def _first_step_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
+    loop, owner = callbacks.loop, callbacks.owner()
+    if loop is not None and owner is not None:
+        if "parameters" not in loop.facts:
+            _count_parameters(owner.model, loop.facts)
+        _write_loop(loop, state)
+
+
+def _after_step(callbacks: cb.TimedCallbacks) -> None:
+    """Count a step; note the first one; end the script where that was asked for."""
+    state, loop = Current.state, callbacks.loop
+    if state is None or loop is None:
         return
-    state.steps += 1
+    state.steps += loop.facts.get("steps_per_execution", 1)
+    if loop.first_step_s is None:
+        loop.first_step_s = now()
+        _safely(_first_step_ends, callbacks)
     if stopping.is_due(state):
         from quickfit.probes import session
 
@@ -207,7 +223,7 @@ _OBSERVERS: dict[str, cb.Observer] = {
     "on_test_end": _observed("on_test_end", None, _validation_ends),
     "on_train_batch_begin": cb.step_begins,
     # Keras runs the hook in a method of its own name with a leading underscore.
-    "_on_train_batch_end": _step_ends,
+    "_on_train_batch_end": cb.step_ends,
 }
 
 
@@ -233,8 +249,7 @@ def _facts(owner: Any, state: State) -> dict[str, Any]:
         "optimizer": type(getattr(model, "optimizer", None)).__name__,
         "functions_run_eagerly": _functions_run_eagerly(),
     }
-    with contextlib.suppress(Exception):  # an unbuilt model has no count
-        facts["parameters"] = int(model.count_params())
+    _count_parameters(model, facts)
     facts.update(_input_facts())
     compiled: Place | None = state.kept.get(f"compile {id(model)}")
     eager: Place | None = state.kept.get("run_functions_eagerly")
@@ -243,6 +258,12 @@ def _facts(owner: Any, state: State) -> dict[str, Any]:
             state.source(place)
             facts[f"{name}_file"], facts[f"{name}_line"] = place.file, place.line
     return facts
+
+
+def _count_parameters(model: Any, facts: dict[str, Any]) -> None:
+    # Keras builds a model without an input shape in its first step; before that it has no count.
+    with contextlib.suppress(Exception):
+        facts["parameters"] = int(model.count_params())
 
 
 def _functions_run_eagerly() -> bool:

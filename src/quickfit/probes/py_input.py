@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -52,6 +53,14 @@ class PyInput:
         self.is_busy = False
         return True
 
+    def exhausted(self) -> None:
+        """Note that there is no next batch."""
+        self.is_busy = False
+
+    def over(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Return the batches, timed."""
+        return timed_iterator(batches, self.begin, self.end, self.exhausted)
+
 
 def new_probe() -> Probe:
     """Return the probe of Python input."""
@@ -96,7 +105,7 @@ def _time_generator(adapter: Any, state: State) -> None:
     source = _generator_behind(original)
     place = _place_of_iterator(source)
     watched = _new_input(state, "generator", _name_of(source), place, workers=1)
-    adapter.generator = lambda: timed_iterator(original(), watched.begin, watched.end)
+    adapter.generator = lambda: watched.over(original())
     adapter._quickfit = True
 
 
@@ -107,7 +116,7 @@ def _time_py_dataset(adapter: Any, state: State) -> None:
     workers = max(int(dataset.workers or 1), 1) if adapter.enqueuer is not None else 1
     kind = "pydataset-processes" if dataset.use_multiprocessing else "pydataset"
     watched = _new_input(state, kind, type(dataset).__name__, place, workers=workers)
-    adapter._get_iterator = lambda: timed_iterator(original(), watched.begin, watched.end)
+    adapter._get_iterator = lambda: watched.over(original())
     adapter._quickfit = True
 
 

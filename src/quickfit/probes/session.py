@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NoReturn
@@ -33,6 +34,8 @@ from quickfit.recording.writer import Writer
 # In the order of installation. Each has PROBE and patches(probe).
 _HOOKING = (fit_loop, tf_data, py_input, retracing, devices)
 _background: Background | None = None
+# Two threads that fork at once do it one after the other, each without the background thread.
+_forking = threading.RLock()
 
 
 def start(folder: Path, *, role: str, stop: dict[str, float] | None = None) -> None:
@@ -115,6 +118,7 @@ def _stop_background() -> None:
 
 
 def _before_fork() -> None:
+    _forking.acquire()
     _stop_background()
     state = Current.state
     if state is not None:
@@ -128,9 +132,11 @@ def _before_fork() -> None:
 def _after_fork_in_parent() -> None:
     if Current.state is not None:
         _start_background(Current.state)
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:
+    _forking.release()
     before = Current.state
     if before is None:
         return

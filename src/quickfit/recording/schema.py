@@ -26,7 +26,7 @@ TABLES: dict[str, str] = {
     # One row per training loop, such as one call of `fit`.
     "loops": (
         "id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, entered_s REAL, begin_s REAL, "
-        "end_s REAL?, thread TEXT?, facts TEXT"
+        "first_step_s REAL?, end_s REAL?, thread TEXT?, facts TEXT"
     ),
     "epochs": ("loop INTEGER, epoch INTEGER, begin_s REAL, end_s REAL, validation_s REAL?"),
     # One row per call of the train function (one step, or steps_per_execution of them).

@@ -87,20 +87,21 @@ class Writer:
         self.add("sources", (file, hashlib.sha256(data).hexdigest(), text))
 
     def flush(self) -> None:
-        """Write everything buffered in one transaction; what the disk refuses is lost.
+        """Write everything buffered in one transaction, or raise and keep it for the next time.
 
         A row that does not fit its table is left out, with a note per table.
         """
         with self._flushing:
             db = self._db or self._open()
-            with db:
-                for table, rows in self._taken().items():
-                    refusal = _insert(db, table, rows)
-                    if refusal and table not in self._refused:
-                        self._refused.add(table)
-                        self.add("notes", (time.perf_counter(), f"rows of {table}: {refusal}"))
-                    self._counts[table] = self._counts.get(table, 0) + len(rows)
-                self._thin(db)
+            taken = self._taken()
+            try:
+                with db:
+                    for table, rows in taken.items():
+                        self._insert(db, table, rows)
+                    self._thin(db)
+            except BaseException:
+                self._put_back(taken)
+                raise
 
     def close(self) -> None:
         """Flush and close, which folds the WAL into the one file; `flush` opens it again.
@@ -128,8 +129,20 @@ class Writer:
             taken.setdefault(table, []).append(tuple(map(_storable, row)))
         steps = [self._step_rows.popleft() for _ in range(len(self._step_rows))]
         if steps:
-            taken["steps"] = steps
+            taken.setdefault("steps", []).extend(steps)
         return taken
+
+    def _put_back(self, taken: dict[str, list[Row]]) -> None:
+        self._step_rows.extendleft(reversed(taken.pop("steps", [])))
+        others = [(table, row) for table, rows in taken.items() for row in rows]
+        self._rows.extendleft(reversed(others))
+
+    def _insert(self, db: sqlite3.Connection, table: str, rows: list[Row]) -> None:
+        refusal = _insert(db, table, rows)
+        if refusal and table not in self._refused:
+            self._refused.add(table)
+            self.add("notes", (time.perf_counter(), f"rows of {table}: {refusal}"))
+        self._counts[table] = self._counts.get(table, 0) + len(rows)
 
     def _thin(self, db: sqlite3.Connection) -> None:
         for table, bound in thinning.BOUNDS.items():

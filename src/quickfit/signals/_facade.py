@@ -108,7 +108,8 @@ class Signals:
     @cached_property
     def _source_lines(self) -> dict[str, list[str]]:
         rows = [row for p in (self.process, *self.recording.others) for row in p.rows("sources")]
-        return {row["file"]: (row["text"] or "").splitlines() for row in rows}
+        # As Python counts lines: a form feed does not end one.
+        return {row["file"]: row["text"].replace("\r\n", "\n").split("\n") for row in rows}
 
     # -- input ------------------------------------------------------------------------------
 

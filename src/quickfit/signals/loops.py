@@ -33,6 +33,7 @@ class Loop:
     location: Location | None
     entered_s: float
     begin_s: float
+    first_step_s: float | None
     end_s: float
     is_over: bool
     facts: dict[str, Any]
@@ -144,6 +145,7 @@ def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
             locate(row["file"], row["line"]),
             row["entered_s"],
             row["begin_s"],
+            row["first_step_s"],
             row["end_s"] or last_end.get(row["id"]) or row["begin_s"],
             row["end_s"] is not None,
             row["facts"],

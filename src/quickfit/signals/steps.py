@@ -37,7 +37,6 @@ class Steps:
 
     steps: tuple[Step, ...]
     warmup: int
-    first_end_s: float
 
     @property
     def total_s(self) -> float:
@@ -94,7 +93,7 @@ def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
         if steps[warmup].is_first_of_epoch:
             break
         warmup += 1
-    return Steps(tuple(steps[warmup:]), warmup, steps[0].end_s)
+    return Steps(tuple(steps[warmup:]), warmup)
 
 
 def _with_cycles(rows: list[dict[str, Any]]) -> list[Step]:
