@@ -80,6 +80,13 @@ def test_a_wait_without_a_known_cause_is_not_blamed_on_anything():
     assert "by no known cause" in diagnosis.headline
 
 
+def test_a_large_part_without_a_cause_is_not_called_compute_bound():
+    traces = tuple((index, 0.03, f"n: Literal[{index}]") for index in range(20, 100, 2))
+    diagnosis = diagnose_recording(recording(traces=traces))
+    assert diagnosis.verdict == "inconclusive"
+    assert "tracing takes" in diagnosis.headline
+
+
 def test_the_breakdown_adds_up():
     diagnosis = diagnose_recording(recording(input_wait_s=0.03, callback_s=0.02))
     assert diagnosis.breakdown is not None

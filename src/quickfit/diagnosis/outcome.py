@@ -9,7 +9,7 @@ from quickfit.recording.reader import Recording
 def run_outcome(recording: Recording) -> RunOutcome:
     """Return the end of the run: finished, still running, an exit code or a signal."""
     run = recording.run
-    if run.get("stopped_early"):
+    if recording.main.facts.get("stopped_early"):
         return RunOutcome("stopped early, as asked", 0)
     signal, code = run.get("signal"), run.get("exit_code")
     if isinstance(signal, str | int) and signal:

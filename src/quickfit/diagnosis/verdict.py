@@ -11,9 +11,9 @@ from quickfit.findings import Breakdown, DeviceVerdict, Finding, Severity
 from quickfit.signals import Signals
 from quickfit.signals.steps import MIN_STEPS
 
-# Below this wait and above this part of the step, the model itself is the limit.
+# Below this wait, and with nothing else as large, the model itself is the limit.
 MAX_WAIT_SHARE = 0.10
-MIN_STEP_SHARE = 0.70
+MAX_BESIDE_SHARE = 0.10
 # Others on the machine are worth a word from here, as a share of the cores.
 BUSY_SHARE = 0.25
 # The main thread ready but without a core for this share of the time: numbers cannot be trusted.
@@ -90,18 +90,16 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
         )
     if wait >= MAX_WAIT_SHARE:
         return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
-    if shares.get("step", 0.0) >= MIN_STEP_SHARE:
-        text = f"compute-bound: the model is the limit ({units.share(shares['step'])} of the step)"
+    beside = max((p for p in parts.parts if p.name != "step"), key=lambda part: part.share)
+    if beside.share >= MAX_BESIDE_SHARE:
         return Verdict(
-            "compute-bound", f"{text}; nothing here is worth fixing", COMPUTE_ADVICE, notes
+            "inconclusive",
+            f"inconclusive: no known cause, but {beside.label} takes {units.share(beside.share)}"
+            " of the time",
+            notes=notes,
         )
-    largest = max(parts.parts, key=lambda part: part.share)
-    return Verdict(
-        "inconclusive",
-        f"inconclusive: no known cause; the largest part is {largest.label}"
-        f" with {units.share(largest.share)}",
-        notes=notes,
-    )
+    text = f"compute-bound: the model is the limit ({units.share(shares['step'])} of the step)"
+    return Verdict("compute-bound", f"{text}; nothing here is worth fixing", COMPUTE_ADVICE, notes)
 
 
 def _input_without_cause(signals: Signals, wait: float) -> str:

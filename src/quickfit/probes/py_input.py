@@ -94,7 +94,7 @@ def _patch_py_datasets(module: ModuleType) -> None:
 def _noticed(action: Any) -> Any:
     def notice(adapter: Any) -> None:
         state = Current.state
-        if state is not None and "_quickfit" not in adapter.__dict__:
+        if state is not None and not getattr(adapter, "_quickfit", False):
             guarded(state.probes["py_input"], action)(adapter, state)
 
     return notice

@@ -155,5 +155,7 @@ def _copy(probe: Probe) -> Probe:
 
 def stop_now() -> NoReturn:
     """End the script at a step boundary: everything on disk, nothing after the loop runs."""
+    if Current.state is not None:
+        Current.state.writer.add("meta", ("stopped_early", "true"))
     finish()
     stopping.leave()

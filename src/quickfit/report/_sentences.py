@@ -81,8 +81,10 @@ def outcome(outcome: RunOutcome) -> str:
         return f"the script was ended by {text.one_line(outcome.signal)}"
     if outcome.exit_code:
         return f"the script ended with exit code {outcome.exit_code}"
-    if outcome.exit_code == 0 or outcome.text == "finished":
+    if outcome.text == "finished":
         return ""
+    if outcome.text.startswith("stopped early"):
+        return f"the script was {text.prose(outcome.text)}; nothing after the loop ran"
     if outcome.text == "running":
         return "the script is still running; this report covers it so far"
     if outcome.text == "unknown":

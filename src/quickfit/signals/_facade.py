@@ -21,6 +21,7 @@ from quickfit.signals.gains import Work
 from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
 from quickfit.signals.loops import CallbackTime, EagerOps, Epoch, Loop, Trace, loops_of
 from quickfit.signals.machine import MachineUse, machine_use
+from quickfit.signals.merging import with_merged_loops
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
 from quickfit.signals.steps import MIN_STEPS, Step, Steps, steps_of_loop
 
@@ -50,7 +51,8 @@ class Signals:
     def process(self) -> ProcessRecording:
         """The process that trains: the script, or the one it started that trains longest."""
         processes = [self.recording.main, *self.recording.others]
-        return max(processes, key=lambda p: (len(p.rows("steps")), p.is_main))
+        busiest = max(processes, key=lambda p: (len(p.rows("steps")), p.is_main))
+        return with_merged_loops(busiest)
 
     @cached_property
     def loops(self) -> list[Loop]:
@@ -171,9 +173,9 @@ class Signals:
         return extra
 
     def traced_s(self, begin_s: float, end_s: float) -> float:
-        """Return the time spent tracing in a span, nested traces counted once."""
-        spans = [t for t in self.traces if begin_s <= t.at_s <= end_s and not t.is_nested]
-        return sum(trace.duration_s for trace in spans)
+        """Return the time the training thread traced in a span, nested traces counted once."""
+        spans = [t for t in self.traces if begin_s <= t.at_s <= end_s and t.is_in_loop]
+        return sum(trace.duration_s for trace in spans if not trace.is_nested)
 
     @cached_property
     def py_input(self) -> inputs.PyInput | None:

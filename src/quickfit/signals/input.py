@@ -120,8 +120,9 @@ def py_input_totals(process: ProcessRecording, loop: int, steps: Steps) -> dict[
     rows = [row for row in process.rows("py_inputs") if row["loop"] == loop]
     if not rows:
         return None
-    newest = rows[-1]["id"]
-    rows = [row for row in rows if row["id"] == newest]
+    # Several calls of `fit` may have had a generator each; the one that made most speaks.
+    longest = max(rows, key=lambda row: row["batches"])["id"]
+    rows = [row for row in rows if row["id"] == longest]
     window = [row for row in rows if steps.begin_s <= row["at_s"] <= steps.end_s + 1.0]
     if len(window) < 2 or window[-1]["at_s"] <= window[0]["at_s"]:
         return None

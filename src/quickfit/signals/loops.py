@@ -106,7 +106,8 @@ class Trace:
     """One trace of a `tf.function`.
 
     `location` is the function's own place, None inside Keras or TensorFlow; `caller` is the
-    user's line behind it. `is_nested` means that another trace was under way.
+    user's line behind it. `is_nested` means that another trace was under way, `is_in_loop` that
+    it happened on the thread that trains and not, say, in a generator.
     """
 
     at_s: float
@@ -117,6 +118,7 @@ class Trace:
     signature: str
     function: int
     is_nested: bool
+    is_in_loop: bool
 
     @classmethod
     def from_row(cls, row: dict[str, Any], locate: Locate) -> Trace:
@@ -130,6 +132,7 @@ class Trace:
             row["signature"] or "",
             row["function"],
             bool(row["nested"]),
+            row["loop"] is not None,
         )
 
 

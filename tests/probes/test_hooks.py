@@ -1,0 +1,201 @@
+"""Hooks notice library code without a frame in a traceback or a change the user could see."""
+
+import inspect
+import itertools
+import traceback
+from unittest import mock
+
+import pytest
+
+from quickfit.probes import _hooks
+from quickfit.probes._hooks import notice_calls, timed_iterator, wrap_quick
+
+
+def functions_below(error):
+    """Return the names of the functions an error went through, this test left out."""
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
+
+
+def is_ours(error):
+    """Tell whether an error went through the module under test."""
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    return _hooks.__file__ in files
+
+
+class Stamps:
+    """Counts what a timed iterator calls."""
+
+    def __init__(self):
+        self.seen = []
+
+    def begin(self):
+        self.seen.append("begin")
+        return True
+
+    def end(self):
+        self.seen.append("end")
+        return True
+
+    def exhausted(self):
+        self.seen.append("exhausted")
+
+    def over(self, items):
+        return timed_iterator(items, self.begin, self.end, self.exhausted)
+
+
+def test_a_timed_iterator_gives_the_same_items_and_stamps_each():
+    stamps = Stamps()
+    items = [object(), None, 0]
+    assert list(stamps.over(items)) == items
+    assert stamps.seen == ["begin", "end"] * 3 + ["begin", "exhausted"]
+
+
+def test_a_timed_iterator_asks_for_one_item_at_a_time():
+    numbers = itertools.count()
+    timed = Stamps().over(numbers)
+    assert [next(timed), next(timed)] == [0, 1]
+    assert next(numbers) == 2
+
+
+def test_an_error_in_a_timed_generator_shows_no_frame_of_ours():
+    def fails():
+        yield 1
+        raise ValueError("mine")
+
+    stamps = Stamps()
+    timed = stamps.over(fails())
+    next(timed)
+    with pytest.raises(ValueError, match="mine") as caught:
+        next(timed)
+    assert functions_below(caught.value) == ["fails"]
+    assert stamps.seen == ["begin", "end", "begin"]
+
+
+def test_a_keyboard_interrupt_in_a_timed_generator_passes_through():
+    def interrupted():
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        next(Stamps().over(interrupted()))
+    assert not is_ours(caught.value)
+
+
+def test_a_timed_iterator_that_has_ended_stays_ended():
+    timed = Stamps().over([])
+    with pytest.raises(StopIteration):
+        next(timed)
+    with pytest.raises(StopIteration):
+        next(timed)
+
+
+def test_a_timed_generator_is_closed_with_its_last_reference():
+    closed = []
+
+    def watched():
+        try:
+            yield from (1, 2)
+        finally:
+            closed.append(True)
+
+    timed = Stamps().over(watched())
+    next(timed)
+    del timed
+    assert closed == [True]
+
+
+@pytest.fixture
+def noticed():
+    """Return a class whose `fit` is noticed, a subclass of it, and what was noticed."""
+
+    class Trainer:
+        def fit(self, x, *, epochs=1):
+            """Train."""
+            return (self, x, epochs)
+
+        def fails(self):
+            raise ValueError("mine")
+
+        @classmethod
+        def make(cls):
+            return cls()
+
+    class Model(Trainer):
+        def fit(self, x, **how):
+            return super().fit(x, **how)
+
+    seen = []
+    for name in ("fit", "fails", "make"):
+        notice_calls(Trainer, name, seen.append)
+    return Trainer, Model, seen
+
+
+def test_a_noticed_method_is_seen_just_before_each_call(noticed):
+    trainer = noticed[0]()
+    assert trainer.fit(3, epochs=2) == (trainer, 3, 2)
+    assert trainer.fit(4) == (trainer, 4, 1)
+    assert noticed[2] == [trainer, trainer]
+
+
+def test_a_noticed_method_is_seen_through_super(noticed):
+    model = noticed[1]()
+    assert model.fit(3) == (model, 3, 1)
+    assert noticed[2] == [model]
+
+
+def test_a_noticed_method_looks_as_before(noticed):
+    trainer, _, seen = noticed
+    assert str(inspect.signature(trainer.fit)) == "(self, x, *, epochs=1)"
+    assert str(inspect.signature(trainer().fit)) == "(x, *, epochs=1)"
+    assert inspect.isfunction(trainer.fit)
+    assert inspect.ismethod(trainer().fit)
+    assert trainer.fit.__doc__ == "Train."
+    instance = trainer()
+    seen.clear()
+    assert trainer.fit(instance, 1) == (instance, 1, 1)
+    assert seen == [], "a look-up on the class is no call on an object"
+
+
+def test_a_noticed_class_method_still_gets_the_class(noticed):
+    assert type(noticed[0]().make()) is noticed[0]
+    assert type(noticed[1].make()) is noticed[1]
+
+
+def test_an_error_below_a_noticed_method_shows_no_frame_of_ours(noticed):
+    with pytest.raises(ValueError, match="mine") as caught:
+        noticed[0]().fails()
+    assert functions_below(caught.value) == ["fails"]
+
+
+def test_a_noticed_method_is_noticed_once_however_often_it_is_hooked(noticed):
+    trainer, _, seen = noticed
+    notice_calls(trainer, "fit", seen.append)
+    trainer().fit(1)
+    assert len(seen) == 1
+
+
+def test_a_noticed_method_can_be_replaced_and_put_back(noticed):
+    trainer, _, seen = noticed
+    with mock.patch.object(trainer, "fit", return_value="fake"):
+        assert trainer().fit(1) == "fake"
+    assert seen == []
+    instance = trainer()
+    assert instance.fit(1) == (instance, 1, 1)
+    assert seen == [instance]
+    instance.fit = lambda x: "own"
+    assert instance.fit(1) == "own"
+
+
+def test_wrapping_a_quick_function_keeps_what_it_looks_like_and_returns():
+    def device(name="CPU", *more):
+        """Choose."""
+        return [name, *more]
+
+    seen = []
+    module = mock.Mock(device=device)
+    wrap_quick(module, "device", lambda result, *args: seen.append((result, args)))
+    assert module.device("GPU", 1) == ["GPU", 1]
+    assert module.device(name="TPU") == ["TPU"]
+    assert seen == [(["GPU", 1], ("GPU", 1)), (["TPU"], ())]
+    assert inspect.signature(module.device) == inspect.signature(device)
+    assert (module.device.__name__, module.device.__doc__) == ("device", "Choose.")

@@ -1,0 +1,123 @@
+"""Stacks are counted by what they are: the main thread, input, or other threads with user code."""
+
+import threading
+
+import pytest
+
+from quickfit.probes import stacks
+from quickfit.probes._state import Loop
+from quickfit.probes.stacks import StackSampler
+
+
+class Code:
+    def __init__(self, file, name):
+        self.co_filename, self.co_name, self.co_firstlineno = file, name, 1
+
+
+class Frame:
+    """A frame of a thread that is not there."""
+
+    def __init__(self, *frames):
+        (file, line, name), *outer = frames
+        self.f_code, self.f_lineno = Code(file, name), line
+        self.f_back = Frame(*outer) if outer else None
+
+
+MAIN = threading.main_thread().ident
+LIBRARY = threading.__file__
+TRAIN = ("/home/me/train.py", 12, "main")
+FIT = (LIBRARY, 320, "fit")
+DECODE = ("/home/me/data.py", 7, "decode")
+PY_FUNC = ("/x/site-packages/tensorflow/python/ops/script_ops.py", 9, "__call__")
+
+
+@pytest.fixture
+def sampler(state, monkeypatch):
+    """Return a sampler, and let `sampler.see` set what it sees."""
+    made = StackSampler(state)
+    made.own_thread = 1
+    monkeypatch.setattr(stacks, "now", lambda: 5.0)
+
+    def see(threads):
+        monkeypatch.setattr(stacks.sys, "_current_frames", lambda: threads)
+        made.sample()
+
+    made.see = see
+    return made
+
+
+def written(state):
+    """Return {(role, loop, innermost function): seen}."""
+    names = {row[0]: row[3] for row in state.writer.rows("frames")}
+    kinds = {row[0]: (row[1], names[eval(row[2])[0]]) for row in state.writer.rows("stacks")}
+    return {
+        (kinds[stack][0], loop, kinds[stack][1]): seen
+        for _, stack, loop, seen in state.writer.rows("samples")
+    }
+
+
+def test_a_stack_seen_twice_is_counted_twice(sampler, state):
+    for _ in range(2):
+        sampler.see({MAIN: Frame(FIT, TRAIN)})
+    sampler.write()
+    assert written(state) == {("main", None, "fit"): 2}
+    assert state.writer.rows("frames") == [
+        (1, LIBRARY, 320, "fit", 0),
+        (2, *TRAIN, 1),
+    ]
+    assert state.writer.sources == [TRAIN[0]]
+
+
+def test_each_thread_has_its_role(sampler, state):
+    loop = Loop(4, "fit", None, 0.0, 0.0, 900, {})
+    state.loops, state.loop_of_thread = [loop], {900: loop}
+    sampler.see(
+        {
+            1: Frame(("/home/me/quickfit.py", 1, "own thread")),
+            MAIN: Frame((LIBRARY, 5, "join"), TRAIN),
+            900: Frame(FIT, TRAIN),
+            901: Frame(DECODE, PY_FUNC),
+            902: Frame((LIBRARY, 8, "wait")),
+            903: Frame((LIBRARY, 8, "sleep"), ("/home/me/log.py", 3, "ship")),
+        }
+    )
+    sampler.write()
+    assert written(state) == {
+        ("main", 4, "join"): 1,
+        ("main", 4, "fit"): 1,
+        ("input", 4, "decode"): 1,
+        ("other", 4, "sleep"): 1,
+    }
+
+
+def test_what_was_written_is_not_written_again(sampler, state):
+    sampler.see({MAIN: Frame(TRAIN)})
+    sampler.write()
+    sampler.write()
+    sampler.see({MAIN: Frame(TRAIN)})
+    sampler.write()
+    assert [row[1:] for row in state.writer.rows("samples")] == [(1, None, 1), (1, None, 1)]
+    assert len(state.writer.rows("stacks")) == len(state.writer.rows("frames")) == 1
+
+
+def test_very_deep_stacks_are_cut(sampler, state):
+    sampler.see({MAIN: Frame(*[(f"/home/me/f{n}.py", n, "f") for n in range(300)])})
+    sampler.write()
+    assert len(state.writer.rows("frames")) == stacks.MAX_DEPTH
+
+
+def test_too_many_different_stacks_are_counted_under_the_users_line(sampler, state, monkeypatch):
+    monkeypatch.setattr(stacks, "MAX_STACKS", 2)
+    for line in range(10):
+        sampler.see({MAIN: Frame((LIBRARY, line, "deep"), TRAIN)})
+    sampler.write()
+    assert len(state.writer.rows("stacks")) == 3
+    assert sum(row[3] for row in state.writer.rows("samples")) == 10
+
+
+def test_a_frame_without_a_line_has_that_of_its_function(sampler, state):
+    frame = Frame(TRAIN)
+    frame.f_lineno = None
+    sampler.see({MAIN: frame})
+    sampler.write()
+    assert state.writer.rows("frames") == [(1, TRAIN[0], 1, "main", 1)]
