@@ -55,10 +55,12 @@ def detect(signals: Signals) -> Finding | None:
         return None
     traces = max(groups, key=lambda group: sum(t.duration_s for t in group))
     traced_s = sum(trace.duration_s for trace in traces)
-    usual_s, slow_s = _usual_and_slow(signals, traces)
+    usual_s, slow_s, slow_steps = _usual_and_slow(signals, traces)
     slower = slow_s / usual_s
     # A new graph also has to be optimised and set up, which only the step times show.
-    share = min(max(traced_s, (slow_s - usual_s) * len(traces)) / steps.total_s, 1.0)
+    share = min(max(traced_s, (slow_s - usual_s) * slow_steps) / steps.total_s, 1.0)
+    if not traces[0].is_in_loop:
+        share = min(share, signals.wait.share)  # beside the step, it costs what is waited for
     if share < MIN_SHARE or slower < MIN_SLOWER:
         return None
     return Finding(
@@ -103,8 +105,8 @@ def _shapes(trace: Trace) -> tuple[str, ...]:
     return tuple(_SHAPE.findall(trace.signature))
 
 
-def _usual_and_slow(signals: Signals, traces: list[Trace]) -> tuple[float, float]:
-    """Return the time of a step without and with one of these traces."""
+def _usual_and_slow(signals: Signals, traces: list[Trace]) -> tuple[float, float, int]:
+    """Return the time of a step without and with one of these traces, and how many had one."""
     times = [trace.at_s for trace in traces]
     traced: list[float] = []
     plain: list[float] = []
@@ -114,13 +116,13 @@ def _usual_and_slow(signals: Signals, traces: list[Trace]) -> tuple[float, float
         is_traced = any(begin_s <= at_s <= step.end_s for at_s in times)
         (traced if is_traced else plain).append(step.cycle_s)
     if not traced:
-        return 1.0, 1.0
+        return 1.0, 1.0, 0
     slow_s = statistics.median(traced)
     if plain:
-        return statistics.median(plain), slow_s
+        return statistics.median(plain), slow_s, len(traced)
     # Every step traces: compare with the step less its traces.
     traced_s = sum(trace.duration_s for trace in traces) / len(traced)
-    return max(slow_s - traced_s, 0.01 * slow_s), slow_s
+    return max(slow_s - traced_s, 0.01 * slow_s), slow_s, len(traced)
 
 
 def _place(traces: list[Trace]) -> Location | None:
