@@ -126,6 +126,16 @@ def test_the_larger_claim_on_the_same_seconds_wins():
     assert [f.cause for f in kept] == ["a"]
 
 
+def test_a_smaller_claim_keeps_and_gains_only_what_is_left():
+    first, second = without_double_claims(
+        [finding("b", 1.5, 0.8, "input_wait"), finding("a", 2.0, 0.5, "input_wait")]
+    )
+    assert first.cause == "a"
+    assert second.cost_share == pytest.approx(0.3)
+    # A third of the time at 0.8 of it; three eighths of that are left.
+    assert second.gain.likely == pytest.approx(1 / (1 - (1 / 3) * 0.375), rel=0.01)
+
+
 def test_claims_on_different_seconds_both_stay():
     kept = without_double_claims(
         [finding("a", 2.0, 0.5, "input_wait"), finding("b", 1.3, 0.2, "callbacks")]

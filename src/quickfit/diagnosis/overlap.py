@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from quickfit.findings import Finding
+from quickfit.findings import Finding, Gain
 
 # What is left of a finding after a larger one took its seconds, to be worth telling.
 MIN_LEFT_SHARE = 0.05
@@ -23,7 +23,19 @@ def without_double_claims(findings: list[Finding]) -> list[Finding]:
         left = finding.cost_share - already
         if already and left < MIN_LEFT_SHARE:
             continue
-        kept.append(dataclasses.replace(finding, cost_share=left) if already else finding)
+        kept.append(_reduced(finding, left) if already else finding)
         for part in finding.claims:
             taken[part] = taken.get(part, 0.0) + left
     return kept
+
+
+def _reduced(finding: Finding, left: float) -> Finding:
+    """Return a finding that costs, and gains, only what an earlier one left of it."""
+    part = left / finding.cost_share
+
+    def smaller(factor: float) -> float:
+        return 1 / (1 - (1 - 1 / factor) * part)
+
+    gain = finding.gain
+    reduced = Gain(smaller(gain.low), smaller(gain.likely), smaller(gain.high), gain.basis)
+    return dataclasses.replace(finding, cost_share=left, gain=reduced)

@@ -5,7 +5,8 @@ of every error the user's own code raises below it. None of these does:
 
 - `notice_calls` sees a method being looked up on an object, just before it is called;
 - `timed_iterator` stamps the time before and after each item with C-level iterators;
-- `wrap_quick` is for functions that return at once and in which no user code runs.
+- `wrap_quick` is for functions that return at once and in which no user code runs: only an
+  error of their own, such as for a wrong argument, would show it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ one of two functions, which are replaced by timed ones for a moment and then put
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import deque
 from dataclasses import dataclass, field
@@ -73,18 +74,35 @@ def _open(loop: Loop) -> Window | None:
     originals = {name: getattr(module, name) for name in ENTRANCES}
     window = Window(loop, originals, now(), loop.steps)
     for name, original in originals.items():
-        setattr(module, name, _timed(original, window.times))
+        setattr(module, name, _Timed(original, window.times))
     return window
 
 
-def _timed(original: Any, times: deque[float]) -> Any:
-    def execute(*args: Any) -> Any:
-        began_s = now()
-        result = original(*args)
-        times.append(now() - began_s)
-        return result
+class _Timed:
+    """Times a function that C calls: an error in it passes through no Python frame of ours.
 
-    return execute
+    Before each call `__call__` is looked up, which begins it. What is called is made for this
+    one call and is gone when it returns or raises, which ends it.
+    """
+
+    def __init__(self, original: Any, times: deque[float]) -> None:
+        self.original = original
+        self.times = times
+
+    @property
+    def __call__(self) -> _Call:
+        call = _Call(self.original)
+        call.times = self.times
+        call.began_s = now()
+        return call
+
+
+class _Call(functools.partial[Any]):
+    times: deque[float]
+    began_s: float
+
+    def __del__(self) -> None:
+        self.times.append(now() - self.began_s)
 
 
 def _close(window: Window, state: State) -> None:
