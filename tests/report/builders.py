@@ -58,7 +58,9 @@ COMPUTE_BREAKDOWN = replace(
         BreakdownPart("input", "waiting for input", 0.002, 0.02),
     ),
 )
-OVERHEAD = Overhead(step_cpu_s=6e-6, threads_core_share=0.003, probes=(("fit_loop", "on"),))
+OVERHEAD = Overhead(
+    step_cpu_s=6e-6, threads_core_share=0.003, threads_cpu_s=0.14, probes=(("fit_loop", "on"),)
+)
 
 
 # The working directory of the recorded run; the fixture `at_home` makes it that of the report.

@@ -23,4 +23,5 @@ def overhead(signals: Signals) -> Overhead:
         for row in process.rows("probes")
     )
     step_s = step["cpu_s"] / step["calls"] if step and step["calls"] else None
-    return Overhead(step_s, share, probes)
+    used_s = background["cpu_s"] if background else None
+    return Overhead(step_s, share, used_s, probes)

@@ -139,7 +139,10 @@ def _is_contended(signals: Signals) -> bool:
 
 def _no_steps(signals: Signals) -> Verdict:
     facts = signals.process.facts
-    if signals.loops:
+    run = signals.recording.run
+    if not signals.loops and (run.get("exit_code") or run.get("signal")):
+        text = "no training step was seen: the script ended before it began to train"
+    elif signals.loops:
         place = signals.loop.location
         where = f" (line {place.line})" if place else ""
         text = f"no step ended: `fit`{where} was entered, but its first steps did not finish"

@@ -174,10 +174,14 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What quickfit itself cost, measured while it watched."""
+    """What quickfit itself cost, measured while it watched.
+
+    The share counts from when the script started; of a short run, starting up is most of it.
+    """
 
     step_cpu_s: float | None
     threads_core_share: float | None
+    threads_cpu_s: float | None = None
     probes: tuple[tuple[str, str], ...] = ()
 
 

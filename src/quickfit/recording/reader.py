@@ -94,6 +94,9 @@ def _read_folder(path: Path) -> Recording:
         except RecordingError as error:
             failures[file] = str(error)
     run = folders.read_run_file(path)
+    if processes:
+        # A worker that ended while it opened its file has nothing to tell, and no problem.
+        failures = {file: text for file, text in failures.items() if file.stat().st_size}
     processes.sort(key=lambda process: process.facts.get("started_s") or 0.0)
     main = next((process for process in processes if process.is_main), None)
     if main is None:

@@ -108,7 +108,10 @@ def overhead(overhead: Overhead) -> str:
     if overhead.step_cpu_s is not None:
         costs.append(f"{units.seconds(overhead.step_cpu_s)} per step on the main thread")
     if overhead.threads_core_share is not None:
-        costs.append(f"{units.share(overhead.threads_core_share)} of a core in the background")
+        share = f"{units.share(overhead.threads_core_share)} of a core"
+        used = overhead.threads_cpu_s
+        spent = f"{units.seconds(used)} of CPU in the background ({share})" if used else ""
+        costs.append(spent or f"{share} in the background")
     return ", ".join(costs) if costs else "cost not measured"
 
 

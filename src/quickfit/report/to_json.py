@@ -80,6 +80,7 @@ def _overhead(overhead: Overhead) -> dict[str, object]:
     return {
         "step_cpu_s": overhead.step_cpu_s,
         "threads_core_share": overhead.threads_core_share,
+        "threads_cpu_s": overhead.threads_cpu_s,
         "probes": [{"probe": name, "state": state} for name, state in overhead.probes],
     }
 
