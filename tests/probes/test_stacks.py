@@ -1,12 +1,15 @@
 """Stacks are counted by what they are: the main thread, input, or other threads with user code."""
 
+import gc
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from quickfit.probes import stacks
 from quickfit.probes._state import Loop
-from quickfit.probes.stacks import StackSampler
+from quickfit.probes.stacks import StackSampler, all_frames
 
 
 class Code:
@@ -39,7 +42,7 @@ def sampler(state, monkeypatch):
     monkeypatch.setattr(stacks, "now", lambda: 5.0)
 
     def see(threads):
-        monkeypatch.setattr(stacks.sys, "_current_frames", lambda: threads)
+        monkeypatch.setattr(stacks, "all_frames", lambda: threads)
         made.sample()
 
     made.see = see
@@ -121,3 +124,48 @@ def test_a_frame_without_a_line_has_that_of_its_function(sampler, state):
     sampler.see({MAIN: frame})
     sampler.write()
     assert state.writer.rows("frames") == [(1, TRAIN[0], 1, "main", 1)]
+
+
+DEADLOCK = """
+import _thread, faulthandler, gc, os, sys, threading, time
+from quickfit.probes.stacks import all_frames
+
+class Garbage:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        time.sleep(0.001)  # gives up Python's lock in the middle of a collection
+
+def births():
+    while True:
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+
+faulthandler.dump_traceback_later(30, exit=True)
+for _ in range(3):
+    _thread.start_new_thread(births, ())
+for _ in range(200):
+    gc.set_threshold(10**9)
+    for _ in range(3):
+        Garbage()
+    gc.set_threshold(max(gc.get_count()[0] - 1, 1), 10, 10)  # the next object starts a collection
+    all_frames()
+os._exit(0 if gc.isenabled() else 1)
+"""
+
+
+def test_looking_at_stacks_never_hangs_a_script_that_collects_and_starts_threads():
+    done = subprocess.run(
+        [sys.executable, "-c", DEADLOCK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_collector_that_the_script_turned_off_stays_off():
+    gc.disable()
+    try:
+        assert all_frames()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

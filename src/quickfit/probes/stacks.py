@@ -6,7 +6,9 @@ a hand-written step that takes the time.
 
 from __future__ import annotations
 
+import gc
 import json
+import operator
 import sys
 import threading
 from types import FrameType
@@ -39,7 +41,7 @@ class StackSampler:
         main = threading.main_thread().ident
         loops = self.state.loop_of_thread
         active = self.state.active_loops()
-        for thread, frame in sys._current_frames().items():
+        for thread, frame in all_frames().items():
             if thread == self.own_thread:
                 continue
             key, is_input = _walk(frame)
@@ -79,6 +81,23 @@ class StackSampler:
                 self.state.writer.add_source(path)
             self.state.writer.add("frames", (known, path, line, function, int(is_user)))
         return known
+
+
+# One call from C, so that no other thread runs between the three.
+_UNCOLLECTED = (gc.disable, sys._current_frames, gc.enable)
+
+
+def all_frames() -> dict[int, FrameType]:
+    """Return the innermost frame of every thread, with the garbage collector held off.
+
+    `sys._current_frames` makes frame objects while it holds the interpreter's list of threads.
+    If that starts a collection, and a finalizer gives up Python's lock, a thread that is just
+    being born waits for the list and everybody waits for it: the script hangs for good. Seen on
+    3.11.7; TensorFlow's threads are born whenever they call a generator.
+    """
+    if not gc.isenabled():
+        return sys._current_frames()
+    return list(map(operator.call, _UNCOLLECTED))[1]  # type: ignore[return-value]
 
 
 def _walk(frame: FrameType | None) -> tuple[Key, bool]:
