@@ -80,6 +80,40 @@ def test_a_wait_without_a_known_cause_is_not_blamed_on_anything():
     assert "by no known cause" in diagnosis.headline
 
 
+def with_validation(seconds, **given):
+    """Return a recording whose epochs end with validation that the steps wait for."""
+    made = recording(**given)
+    late_s, tables = 0.0, made.main.tables
+    for epoch in tables["epochs"]:
+        for row in tables["steps"]:
+            if row["epoch"] == epoch["epoch"]:
+                row["begin_s"] += late_s
+                row["end_s"] += late_s
+        epoch["begin_s"] += late_s
+        late_s += seconds
+        epoch["end_s"] += late_s
+        epoch["validation_s"] = seconds
+    tables["loops"][0]["end_s"] = tables["epochs"][-1]["end_s"]
+    return made
+
+
+def test_a_run_that_mostly_validates_is_not_called_compute_bound():
+    diagnosis = diagnose_recording(with_validation(3.0))
+    assert diagnosis.breakdown is not None
+    shares = {part.name: part.share for part in diagnosis.breakdown.parts}
+    assert shares["validation"] == pytest.approx(9 / 19, abs=0.02)
+    assert diagnosis.verdict == "inconclusive"
+    assert "validation takes" in diagnosis.headline
+
+
+def test_a_gain_of_the_steps_is_told_as_one_of_the_whole_training():
+    steps_only = diagnose_recording(recording(callback_s=0.04)).findings[0]
+    whole = diagnose_recording(with_validation(3.0, callback_s=0.04, with_model=False))
+    assert whole.findings[0].cause == steps_only.cause
+    assert whole.findings[0].cost_share == pytest.approx(steps_only.cost_share * 10 / 19, abs=0.03)
+    assert 1.1 < whole.findings[0].gain.likely < steps_only.gain.likely
+
+
 def test_a_large_part_without_a_cause_is_not_called_compute_bound():
     traces = tuple((index, 0.03, f"n: Literal[{index}]") for index in range(20, 100, 2))
     diagnosis = diagnose_recording(recording(traces=traces))

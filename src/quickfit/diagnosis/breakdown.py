@@ -13,6 +13,8 @@ LABELS = {
     "step": "the train step",
     "callbacks": "callbacks",
     "between": "between steps",
+    "validation": "validation",
+    "epoch_ends": "between epochs",
 }
 
 
@@ -25,8 +27,14 @@ def breakdown(signals: Signals) -> Breakdown | None:
     if steps is None or not steps.steps:
         return None
     seconds = _seconds(signals, steps)
+    whole = signals.whole_time
+    seconds |= {
+        "validation": whole.validation_s / len(steps.steps),
+        "epoch_ends": whole.between_s / len(steps.steps),
+    }
+    whole_s = whole.total_s / len(steps.steps)
     parts = tuple(
-        BreakdownPart(name, LABELS[name], value, value / steps.mean_s if steps.mean_s else 0.0)
+        BreakdownPart(name, LABELS[name], value, value / whole_s if whole_s else 0.0)
         for name, value in seconds.items()
     )
     return Breakdown(

@@ -10,7 +10,7 @@ from quickfit.diagnosis import outcome
 from quickfit.diagnosis.breakdown import breakdown
 from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.overhead import overhead
-from quickfit.diagnosis.overlap import without_double_claims
+from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
 from quickfit.diagnosis.ranking import ranked
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
@@ -69,6 +69,8 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
     found = cause.detect(signals)
+    if found is not None:
+        found = of_the_whole(found, signals.whole_time.steps_share)
     if found is None or found.cost_share < MENTION_SHARE or found.gain.likely < MIN_GAIN:
         return None
     fix = cause.fix(found, signals) if cause.fix is not None else None

@@ -29,8 +29,15 @@ def without_double_claims(findings: list[Finding]) -> list[Finding]:
     return kept
 
 
+def of_the_whole(finding: Finding, steps_share: float) -> Finding:
+    """Return a finding about the steps as one about all of the training, validation included."""
+    return _reduced(finding, finding.cost_share * steps_share)
+
+
 def _reduced(finding: Finding, left: float) -> Finding:
-    """Return a finding that costs, and gains, only what an earlier one left of it."""
+    """Return a finding that costs, and gains, only this share of the time."""
+    if not finding.cost_share:
+        return finding
     part = left / finding.cost_share
 
     def smaller(factor: float) -> float:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.errors import SignalMissing
-from quickfit.findings import Breakdown, DeviceVerdict, Finding, Severity
+from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity
 from quickfit.signals import Signals
 from quickfit.signals.steps import MIN_STEPS
 
 # Below this wait, and with nothing else as large, the model itself is the limit.
 MAX_WAIT_SHARE = 0.10
 MAX_BESIDE_SHARE = 0.10
+# Validation and epoch ends are part of every run; from here they, not the model, are the limit.
+MAX_OUTSIDE_SHARE = 0.30
+BESIDE = ("callbacks", "tracing", "between")
+OUTSIDE = ("validation", "epoch_ends")
 # Others on the machine are worth a word from here, as a share of the cores.
 BUSY_SHARE = 0.25
 # The main thread ready but without a core for this share of the time: numbers cannot be trusted.
@@ -90,16 +94,22 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
         )
     if wait >= MAX_WAIT_SHARE:
         return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
-    beside = max((p for p in parts.parts if p.name != "step"), key=lambda part: part.share)
-    if beside.share >= MAX_BESIDE_SHARE:
-        return Verdict(
-            "inconclusive",
-            f"inconclusive: no known cause, but {beside.label} takes {units.share(beside.share)}"
-            " of the time",
-            notes=notes,
-        )
-    text = f"compute-bound: the model is the limit ({units.share(shares['step'])} of the step)"
-    return Verdict("compute-bound", f"{text}; nothing here is worth fixing", COMPUTE_ADVICE, notes)
+    outside, beside = _largest(parts, OUTSIDE), _largest(parts, BESIDE)
+    for part, limit in ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE)):
+        if part.share >= limit:
+            text = f"no known cause, but {part.label} takes {units.share(part.share)} of the time"
+            return Verdict("inconclusive", f"inconclusive: {text}", notes=notes)
+    text = "compute-bound: the model is the limit"
+    if outside.share >= MAX_BESIDE_SHARE:
+        text += f" of a step; {outside.label} takes another {units.share(outside.share)}"
+        return Verdict("compute-bound", text, COMPUTE_ADVICE, notes)
+    text += f" ({units.share(shares['step'])} of the time); nothing here is worth fixing"
+    return Verdict("compute-bound", text, COMPUTE_ADVICE, notes)
+
+
+def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:
+    named = [part for part in parts.parts if part.name in names]
+    return max(named, key=lambda part: part.share)
 
 
 def _input_without_cause(signals: Signals, wait: float) -> str:

@@ -19,7 +19,16 @@ from quickfit.recording.reader import ProcessRecording, Recording
 from quickfit.signals import input as inputs
 from quickfit.signals.gains import Work
 from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
-from quickfit.signals.loops import CallbackTime, EagerOps, Epoch, Loop, Trace, loops_of
+from quickfit.signals.loops import (
+    CallbackTime,
+    EagerOps,
+    Epoch,
+    Loop,
+    Trace,
+    WholeTime,
+    loops_of,
+    whole_time,
+)
 from quickfit.signals.machine import MachineUse, machine_use
 from quickfit.signals.merging import with_merged_loops
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
@@ -293,6 +302,14 @@ class Signals:
     def epochs(self) -> list[Epoch]:
         """The epochs of the loop that ended."""
         return [Epoch.from_row(r) for r in self.process.rows("epochs") if r["loop"] == self.loop.id]
+
+    @cached_property
+    def whole_time(self) -> WholeTime:
+        """The time of training with validation and what else lies between its steps."""
+        steps = self.all_steps
+        if steps is None:
+            raise SignalMissing("steps after warm-up")
+        return whole_time(steps, self.epochs)
 
     # -- machine ----------------------------------------------------------------------------
 

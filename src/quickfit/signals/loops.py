@@ -8,6 +8,7 @@ from typing import Any
 
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
+from quickfit.signals.steps import Steps
 
 Locate = Callable[[str | None, int | None], Location | None]
 BATCH_HOOKS = ("on_train_batch_begin", "on_train_batch_end")
@@ -62,6 +63,34 @@ class Loop:
             if row["loop"] == self.id and row["hook"] in BATCH_HOOKS and row["calls"]
         ]
         return sorted(times, key=lambda time: time.step_s, reverse=True)
+
+
+@dataclass(frozen=True)
+class WholeTime:
+    """The time from the first step after warm-up to the end of the last epoch, and its parts."""
+
+    total_s: float
+    steps_s: float
+    validation_s: float
+
+    @property
+    def between_s(self) -> float:
+        """What is neither a step nor validation: epoch ends, and between calls of `fit`."""
+        return max(self.total_s - self.steps_s - self.validation_s, 0.0)
+
+    @property
+    def steps_share(self) -> float:
+        """The share of the steps; a gain of the steps is a gain of this part only."""
+        return self.steps_s / self.total_s if self.total_s else 1.0
+
+
+def whole_time(steps: Steps, epochs: list[Epoch]) -> WholeTime:
+    """Return the time of training with what lies between its steps."""
+    seen = [epoch for epoch in epochs if epoch.end_s > steps.begin_s]
+    end_s = max([steps.end_s, *(epoch.end_s for epoch in seen)])
+    total_s = max(end_s - steps.begin_s, steps.total_s)
+    validation_s = min(sum(epoch.validation_s for epoch in seen), total_s - steps.total_s)
+    return WholeTime(total_s, steps.total_s, validation_s)
 
 
 @dataclass(frozen=True)
