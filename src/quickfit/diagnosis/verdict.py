@@ -55,7 +55,7 @@ def verdict(
     notes = (busy,) if busy else ()
     reported = [finding for finding in findings if finding.severity != Severity.MENTION]
     if reported:
-        return Verdict("findings", _headline(reported[0], parts), notes=notes)
+        return Verdict("findings", _headline(reported[0]), notes=notes)
     said = _without_findings(signals, parts, notes)
     if said.kind == "compute-bound" and device.status == "unused":
         # The model is the limit only because it runs in the wrong place.
@@ -64,11 +64,11 @@ def verdict(
     return said
 
 
-def _headline(first: Finding, parts: Breakdown) -> str:
+def _headline(first: Finding) -> str:
     words = {
-        "input_wait": "input-bound: {share} of the step time is spent waiting for input",
-        "callbacks": "held up by a callback: {share} of the step time",
-        "step": "slow step: {share} of the step time is Python between operations",
+        "input_wait": "input-bound: {share} of the time is spent waiting for input",
+        "callbacks": "held up by a callback: {share} of the time",
+        "step": "slow step: {share} of the time is Python between operations",
         "tracing": "held up by tracing: {share} of the time",
         "epoch_start": "held up at the start of every epoch: {share} of the time",
     }
@@ -113,7 +113,7 @@ def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:
 
 
 def _input_without_cause(signals: Signals, wait: float) -> str:
-    text = f"input-bound: {units.share(wait)} of the step time waits for input, by no known cause"
+    text = f"input-bound: {units.share(wait)} of the time waits for input, by no known cause"
     try:
         stages = [stage for stage in signals.stages if stage.location is not None]
     except SignalMissing:
