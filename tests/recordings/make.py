@@ -55,7 +55,8 @@ def make(name: str, script: Path, steps: int) -> None:
         )
         target.mkdir()
         (recorded,) = Path(temp).glob("run.qfrun/*.sqlite")
-        places = {temp: "/home/user", sys.prefix: "/usr", sys.base_prefix: "/usr"}
+        ours = str(HERE.parent.parent / "src")
+        places = {temp: "/home/user", ours: "/usr", sys.prefix: "/usr", sys.base_prefix: "/usr"}
         rewrite(recorded, target / "1.sqlite", places)
         run = json.loads((Path(temp) / "run.qfrun" / "run.json").read_text())
         kept = {"script": "train.py", "exit_code": run["exit_code"], "signal": run["signal"]}

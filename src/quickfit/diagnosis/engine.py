@@ -68,6 +68,7 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 
 
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
+    _ = signals.steps  # no cause is clear where there were too few steps to look at
     found = cause.detect(signals)
     if found is not None:
         found = of_the_whole(found, signals.whole_time.steps_share)

@@ -23,10 +23,8 @@ BUSY_SHARE = 0.25
 # The main thread ready but without a core for this share of the time: numbers cannot be trusted.
 MAX_DELAY_SHARE = 0.15
 
-COMPUTE_ADVICE = (
-    "To make the model itself faster (not measured here): try jit_compile=True in compile(),"
-    " a larger batch, or a smaller model.",
-)
+# A step this short is mostly the framework's own work, whatever the model.
+SHORT_STEP_S = 0.003
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,25 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
     text = "compute-bound: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:
         text += f" of a step; {outside.label} takes another {units.share(outside.share)}"
-        return Verdict("compute-bound", text, COMPUTE_ADVICE, notes)
-    text += f" ({units.share(shares['step'])} of the time); nothing here is worth fixing"
-    return Verdict("compute-bound", text, COMPUTE_ADVICE, notes)
+        return Verdict("compute-bound", text, _advice(signals, parts), notes)
+    text += f" ({units.share(shares['step'])} of the time)"
+    if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
+        text += f", but a step of {units.seconds(parts.step_s)} is mostly Keras's own work"
+        return Verdict("compute-bound", text, _advice(signals, parts), notes)
+    return Verdict(
+        "compute-bound", f"{text}; nothing here is worth fixing", _advice(signals, parts), notes
+    )
+
+
+def _advice(signals: Signals, parts: Breakdown) -> tuple[str, ...]:
+    """Say what would make the model itself faster, leaving out what is done already."""
+    ways = []
+    if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
+        ways.append("steps_per_execution=32 in compile()")
+    if not signals.loop.facts.get("jit_compile"):
+        ways.append("jit_compile=True in compile()")
+    ways += ["a larger batch", "a smaller model"]
+    return (f"To make the model itself faster (not measured here): {', or '.join(ways)}.",)
 
 
 def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:

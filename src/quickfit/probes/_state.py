@@ -58,6 +58,7 @@ class WatchedIterator:
     loop: Loop
     phase: str
     created_s: float
+    steps_before: int = 0
     elements: int = 0
     has_model: bool = True
     failures: int = 0
@@ -77,7 +78,7 @@ class State:
     py_inputs: list[Any] = field(default_factory=list)
     next_ids: dict[str, int] = field(default_factory=dict)
     # What the background thread keeps between two of its lives (it is stopped for a fork).
-    kept: dict[str, Any] = field(default_factory=dict)
+    kept: dict[Any, Any] = field(default_factory=dict)
     # Switched by the overhead benchmark; the hooks stay in place and do nothing.
     is_paused: bool = False
     steps: int = 0

@@ -174,4 +174,8 @@ def write_totals(state: State) -> None:
             watched.cpu_s,
             int(watched.is_busy),
         )
-        state.writer.add("py_inputs", row)
+        # One that stands still and is not waited for belongs to a `fit` that has ended.
+        seen = (watched.loop_id, watched.batches, watched.is_busy)
+        if watched.is_busy or state.kept.get(("py_input", watched.id)) != seen:
+            state.kept[("py_input", watched.id)] = seen
+            state.writer.add("py_inputs", row)

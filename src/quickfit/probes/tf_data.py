@@ -21,8 +21,10 @@ DATASETS = "tensorflow.python.data.ops.dataset_ops"
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 # Pipelines read at one time: the newest ones. A script may hold many iterators open.
 MAX_WATCHED = 4
-# After so many tries without a model, half a second apart, an iterator has none.
-MAX_FAILURES = 6
+# An iterator that no step has used yet is asked for its model after this long.
+SETTLING_S = 1.0
+# After so many tries without a model, an iterator has none.
+MAX_FAILURES = 2
 # A chain longer than this is not described to its end.
 MAX_CHAIN = 200
 
@@ -83,7 +85,7 @@ def _watch_iterator(iterator: Any, state: State) -> None:
     if loop is None:
         return
     watched = WatchedIterator(
-        state.new_id("iterator"), weakref.ref(iterator), loop, loop.phase, now()
+        state.new_id("iterator"), weakref.ref(iterator), loop, loop.phase, now(), loop.steps
     )
     state.iterators = [w for w in state.iterators[-32:] if w.iterator() is not None] + [watched]
 
@@ -94,9 +96,29 @@ def read_pipelines(state: State) -> None:
         iterator = watched.iterator()
         if iterator is None or watched.loop.is_over or not watched.has_model:
             continue
+        if not _is_ready(watched, iterator):
+            continue
         if watched.dataset_id is None:
             _describe(watched, iterator, state)
-        _read_model(watched, iterator, state)
+        if _has_autotune(iterator):
+            _read_model(watched, iterator, state)
+        else:
+            watched.has_model = False
+            state.writer.add("notes", (now(), "no pipeline model: autotune is off"))
+
+
+def _is_ready(watched: WatchedIterator, iterator: Any) -> bool:
+    """Tell whether TensorFlow has set an iterator up; asked earlier, it warns on stderr."""
+    is_used = watched.loop.steps > watched.steps_before
+    is_old = now() - watched.created_s > SETTLING_S
+    return (is_used or is_old) and hasattr(iterator, "_iterator_resource")
+
+
+def _has_autotune(iterator: Any) -> bool:
+    """Tell whether the pipeline has a model at all; asked without, TensorFlow warns on stderr."""
+    options = getattr(iterator, "_dataset", None)
+    options = options.options() if options is not None else None
+    return options is None or options.autotune.enabled is not False
 
 
 def _read_model(watched: WatchedIterator, iterator: Any, state: State) -> None:

@@ -128,7 +128,8 @@ class Signals:
     def wait(self) -> inputs.Wait:
         """How long a step waits for input."""
         steps, loop = self.steps, self.loop.id
-        found = inputs.wait_from_pipeline(self.process, loop, steps, self.steps_per_execution)
+        spe, start_s = self.steps_per_execution, sum(self._epoch_start_s(after=steps.begin_s))
+        found = inputs.wait_from_pipeline(self.process, loop, steps, spe, start_s)
         found = found or inputs.wait_from_python(self.process, loop, steps)
         if found is None:
             raise SignalMissing("tf.data's model of the pipeline, or the time of a Python input")
@@ -171,6 +172,9 @@ class Signals:
     @cached_property
     def epoch_start_s(self) -> list[float]:
         """The extra time of each epoch's first step, without what tracing took of it."""
+        return self._epoch_start_s(after=0.0)
+
+    def _epoch_start_s(self, *, after: float) -> list[float]:
         rows = [r for r in self.process.rows("steps") if r["loop"] == self.loop.id]
         usual_s = statistics.median(row["call_s"] for row in rows) if rows else 0.0
         extra, epoch = [], None
@@ -178,7 +182,8 @@ class Signals:
             if row["epoch"] != epoch:
                 epoch = row["epoch"]
                 traced_s = self.traced_s(row["begin_s"], row["end_s"])
-                extra.append(max(row["call_s"] - usual_s - traced_s, 0.0))
+                if row["end_s"] > after:
+                    extra.append(max(row["call_s"] - usual_s - traced_s, 0.0))
         return extra
 
     def traced_s(self, begin_s: float, end_s: float) -> float:

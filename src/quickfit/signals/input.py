@@ -77,29 +77,39 @@ class Wait:
     source: str
 
 
-def wait_from_pipeline(process: ProcessRecording, loop: int, steps: Steps, spe: int) -> Wait | None:
+def wait_from_pipeline(
+    process: ProcessRecording, loop: int, steps: Steps, spe: int, start_s: float
+) -> Wait | None:
     """Return the wait as tf.data saw it: time per request minus the consumer's time between two.
 
     Each snapshot carries the consumer's gaps since the one before; the steps that ended in the
-    same window give the time those requests took in all.
+    same window give the time those requests took in all. The first request of an iterator has
+    no gap before it, so the first steps of epochs are left out there and come with what they
+    took longer (`start_s`, in all), without tracing.
     """
     iterators = training_iterators(process, loop)
+    later = Steps(tuple(step for step in steps.steps if not step.is_first_of_epoch), steps.warmup)
     window_s = gap_s = 0.0
     requests = 0
     for row in process.rows("pipelines"):
         if row["iterator"] not in iterators or row["gaps"] < 1:
             continue
         count = max(round(row["gaps"] / spe), 1)
-        recent = steps.before(row["at_s"], count)
+        recent = later.before(row["at_s"], count)
         if len(recent) < count:
             continue
-        window_s += sum(step.cycle_s for step in recent)
-        gap_s += min(row["gap_s"], sum(step.cycle_s for step in recent))
+        took_s = sum(step.cycle_s for step in recent)
+        window_s += took_s
+        gap_s += min(row["gap_s"], took_s)
         requests += count
     if requests < MIN_REQUESTS or window_s <= 0:
         return None
     share = max(0.0, 1.0 - gap_s / window_s)
-    return Wait(share * steps.mean_s, share, requests, "tf.data's own model of the pipeline")
+    # A first step waits as any other does, and then for its start.
+    firsts = len(steps.steps) - len(later.steps)
+    wait_s = min(share * (later.total_s + firsts * later.median_s) + start_s, steps.total_s)
+    mean_s = wait_s / len(steps.steps)
+    return Wait(mean_s, mean_s / steps.mean_s, requests, "tf.data's own model of the pipeline")
 
 
 def wait_from_python(process: ProcessRecording, loop: int, steps: Steps) -> Wait | None:
@@ -116,20 +126,34 @@ def wait_from_python(process: ProcessRecording, loop: int, steps: Steps) -> Wait
 
 
 def py_input_totals(process: ProcessRecording, loop: int, steps: Steps) -> dict[str, Any] | None:
-    """Return what the Python input of a loop did between two readings after warm-up."""
-    rows = [row for row in process.rows("py_inputs") if row["loop"] == loop]
-    if not rows:
+    """Return what the Python inputs of a loop did after warm-up; each call of `fit` has its own."""
+    series: dict[int, list[dict[str, Any]]] = {}
+    for row in process.rows("py_inputs"):
+        if row["loop"] == loop:
+            series.setdefault(row["id"], []).append(row)
+    parts = [part for rows in series.values() if (part := _moved(rows, steps)) is not None]
+    if not parts:
         return None
-    # Several calls of `fit` may have had a generator each; the one that made most speaks.
-    longest = max(rows, key=lambda row: row["batches"])["id"]
-    rows = [row for row in rows if row["id"] == longest]
+    longest = max(parts, key=lambda part: part["batches"])
+    sums = {
+        name: sum(part[name] for part in parts)
+        for name in ("batches", "wall_s", "cpu_s", "window_s")
+    }
+    return {**longest, **sums} if sums["window_s"] > 0 else None
+
+
+def _moved(rows: list[dict[str, Any]], steps: Steps) -> dict[str, Any] | None:
+    """Return how far one Python input came between two readings after warm-up."""
     window = [row for row in rows if steps.begin_s <= row["at_s"] <= steps.end_s + 1.0]
+    # What it did not do after its own `fit` had ended is no idleness.
+    window = [row for row in window if row["batches"] < rows[-1]["batches"] or row["busy"]] + [
+        row for row in window if row["batches"] == rows[-1]["batches"] and not row["busy"]
+    ][:1]
     if len(window) < 2 or window[-1]["at_s"] <= window[0]["at_s"]:
         return None
     first, last = window[0], window[-1]
-    totals = {name: last[name] - first[name] for name in ("batches", "wall_s", "cpu_s")}
-    window_s = last["at_s"] - first["at_s"]
-    return {**last, **totals, "window_s": window_s}
+    grown = {name: last[name] - first[name] for name in ("batches", "wall_s", "cpu_s")}
+    return {**last, **grown, "window_s": last["at_s"] - first["at_s"]}
 
 
 def training_iterators(process: ProcessRecording, loop: int) -> dict[int, int]:

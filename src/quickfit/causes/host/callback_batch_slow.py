@@ -19,7 +19,7 @@ Use instead:
             if batch % 50 == 0:
                 self.file.write(json.dumps(logs))
 
-Fix class: same results. The training is the same; the callback is told less often. Work that
+Fix class: same results. The training is the same; the callback works less often. Work that
 needs every batch can be collected and done in `on_epoch_end`.
 
 When it is wrong: while the step waits for input anyway, the callback's time is partly free; the
@@ -43,8 +43,8 @@ MIN_AGREEMENT = 0.5
 MIN_LINE_SAMPLES = 5
 # Keras's own two are there in every run; their time is the terminal's.
 KERAS_OWN = ("History", "ProgbarLogger")
-# What is left of the callback's time when it works every tenth step, or hardly ever.
-LEFT_OVER = (0.3, 0.1, 0.0)
+# What is left of its time when it works every fifth step, every 50th, or never.
+LEFT_OVER = (0.2, 0.02, 0.0)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -111,7 +111,7 @@ def _place(callback: CallbackTime, signals: Signals) -> Location | None:
 def _gain(hook_s: float, step_s: float, signals: Signals) -> Gain:
     limit_s = signals.input_limit_s or 0.0
     after = [max(step_s - hook_s * (1 - left), limit_s) for left in LEFT_OVER]
-    basis = "the same work every tenth step"
+    basis = "the same work every 50th step"
     if limit_s > step_s - hook_s:
         basis += "; then the input is the limit"
     return gain(step_s, (after[0], after[1], after[2]), basis)

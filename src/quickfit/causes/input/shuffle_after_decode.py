@@ -41,7 +41,7 @@ MIN_ELEMENT_BYTES = 4096
 # The stages above must explain at least this part of the slow start.
 MIN_EXPLAINED = 0.3
 # How much of the refill hides behind the model's own time.
-HIDDEN = (0.3, 0.6, 1.0)
+HIDDEN = (0.1, 0.4, 0.9)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
