@@ -1,6 +1,7 @@
 """The timed list of callbacks is a list to everyone, and errors pass through none of our frames."""
 
 import copy
+import itertools
 import pickle
 import traceback
 
@@ -276,5 +277,36 @@ def test_the_benchmark_runs_the_real_observers(state):
     bench = cb.bench_list(3)
     cb.run_bench_step(bench)
     cb.run_bench_step(bench)
-    assert bench.loop.steps == 2
+    assert bench.loop.steps == cb.ALL_WATCHED + 2
     assert state.writer.rows("steps") == []
+
+
+def test_after_the_first_steps_only_some_are_watched_in_full_and_none_is_lost(state):
+    """The others have a row as well, settled when the next step begins."""
+    observers = {"begin": cb.step_begins, "end": cb.step_ends}
+    timed = cb.TimedCallbacks([object()], None, observers)
+    timed.loop = Loop(1, "fit", None, 0.0, 0.0, 0, {})
+    timed.add_step = state.writer.add_step
+    timed.has_begin_hooks = False
+
+    def begin():
+        list(timed)
+
+    def end():
+        list(timed)
+
+    for _ in range(400):
+        begin()
+        end()
+    timed.settle_last()
+    rows = state.writer.rows("steps")
+    assert [row[2] for row in rows] == list(range(1, 401))
+    watched = [row[2] for row in rows if row[9] is not None]
+    assert watched[: cb.ALL_WATCHED] == list(range(1, cb.ALL_WATCHED + 1))
+    assert all(5 <= distance <= 11 for distance in _distances(watched))
+    assert all(row[8] >= row[3] for row in rows)
+
+
+def _distances(steps):
+    late = [step for step in steps if step >= cb.ALL_WATCHED]
+    return [two - one for one, two in itertools.pairwise(late)]

@@ -18,6 +18,8 @@ from quickfit.probes._places import Place, is_user_file, place_of_code
 from quickfit.probes._state import Current, Loop, State, now
 
 thread_time = time.thread_time
+# The first steps of a loop are watched in full: short runs need them all.
+ALL_WATCHED = 100
 Observer = Callable[["TimedCallbacks"], Iterator[Any]]
 
 
@@ -34,7 +36,12 @@ class TimedCallbacks(list[Any]):
         self.has_begin_hooks = True
         self.end_totals: list[list[float]] = []
         # Times of the step that is under way.
-        self.begin_s = self.call_s = self.before_s = self.last_cpu_s = 0.0
+        self.begin_s = self.call_s = self.before_s = self.returned_s = 0.0
+        # The step that is watched in full next, and what the last one told.
+        self.watch_at = 0
+        self.watched_at = 0
+        self.last_cpu_s = self.usual_s = 0.0
+        self.is_unsettled = False
 
     def __iter__(self) -> Iterator[Any]:
         observer = self.observers.get(sys._getframe(1).f_code.co_name)
@@ -46,6 +53,21 @@ class TimedCallbacks(list[Any]):
     def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
         return (list, (list(list.__iter__(self)),))
 
+    def settle(self, end_s: float) -> None:
+        """Record the step whose callbacks were not watched, now that it is known to be over."""
+        loop = self.loop
+        self.is_unsettled = False
+        if loop is not None:
+            call_s, after_s = self.returned_s - self.call_s, end_s - self.returned_s
+            times = (self.begin_s, call_s, None, self.before_s + after_s, None, end_s, None)
+            self.add_step((loop.id, loop.epoch, loop.steps, *times))
+            self.begin_s = 0.0
+
+    def settle_last(self) -> None:
+        """Record the last step before a pause, with callbacks as long as they usually are."""
+        if self.is_unsettled:
+            self.settle(self.returned_s + self.usual_s)
+
 
 def _drop(_: Any) -> None:
     """Take a step that belongs to no loop."""
@@ -53,7 +75,10 @@ def _drop(_: Any) -> None:
 
 def step_begins(callbacks: TimedCallbacks) -> Iterator[Any]:
     """Observe `on_train_batch_begin`: the step begins, then the train function is called."""
-    begin_s = callbacks.begin_s = now()
+    begin_s = now()
+    if callbacks.is_unsettled:
+        callbacks.settle(begin_s)
+    callbacks.begin_s = begin_s
     if not callbacks.has_begin_hooks:
         # Keras's empty hooks take a microsecond; watching them would take as long again.
         callbacks.call_s = begin_s
@@ -71,15 +96,25 @@ def _timed_begin(callbacks: TimedCallbacks, begin_s: float) -> Iterator[Any]:
 def step_ends(callbacks: TimedCallbacks) -> Iterator[Any]:
     """Observe `on_train_batch_end`: the train function has returned, the step ends.
 
-    This runs in every step, so it is written for speed: one generator, two readings of the CPU
-    clock, one reading of the wall clock per callback.
+    This is reached in every step, and after a step of the model nothing of ours is in the
+    processor's caches. So of many steps only some are watched in full; of the others one time
+    is taken, and the beginning of the next step tells how long their callbacks took.
     """
-    cpu_s = thread_time()
-    returned_s = began = now()
     loop = callbacks.loop
     if loop is None or callbacks.begin_s == 0.0:
-        yield from list.__iter__(callbacks)
-        return
+        return list.__iter__(callbacks)
+    loop.steps += 1
+    if loop.steps >= callbacks.watch_at:
+        return _watched_end(callbacks, loop)
+    callbacks.returned_s = now()
+    callbacks.is_unsettled = True
+    return list.__iter__(callbacks)
+
+
+def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
+    """Time every callback, and the CPU of the thread, at the end of one step."""
+    cpu_s = thread_time()
+    returned_s = began = now()
     totals = callbacks.end_totals
     if len(totals) < len(callbacks):
         totals.extend([0, 0.0] for _ in range(len(callbacks) - len(totals)))
@@ -92,7 +127,7 @@ def step_ends(callbacks: TimedCallbacks) -> Iterator[Any]:
         began = ended
     yield from items  # what a callback has added to the list
     end_cpu_s = thread_time()
-    loop.steps += 1
+    since = max(loop.steps - callbacks.watched_at, 1)
     callbacks.add_step(
         (
             loop.id,
@@ -104,12 +139,26 @@ def step_ends(callbacks: TimedCallbacks) -> Iterator[Any]:
             callbacks.before_s + began - returned_s,
             end_cpu_s - cpu_s,
             began,
-            end_cpu_s - callbacks.last_cpu_s,
+            (end_cpu_s - callbacks.last_cpu_s) / since,
         )
     )
     callbacks.last_cpu_s = end_cpu_s
+    callbacks.usual_s = began - returned_s
+    callbacks.watched_at = loop.steps
+    callbacks.watch_at = _next_watched(loop.steps)
     callbacks.begin_s = 0.0
     callbacks.after_step(callbacks)
+
+
+def _next_watched(step: int) -> int:
+    """Return the step to watch in full next: all at first, then every fifth to eleventh.
+
+    The distance varies, so that a callback that works every n-th step is neither always nor
+    never seen at work.
+    """
+    if step < ALL_WATCHED:
+        return step + 1
+    return step + 5 + (step * 2_654_435_761 >> 9) % 7
 
 
 def timed(callbacks: TimedCallbacks, hook: str) -> Iterator[Any]:
@@ -187,6 +236,7 @@ def bench_list(callbacks: int) -> TimedCallbacks:
     observers: dict[str, Observer] = {"bench_begin": step_begins, "bench_end": step_ends}
     bench = TimedCallbacks([None] * callbacks, None, observers)
     bench.loop = Loop(0, "bench", None, 0.0, 0.0, 0, {})
+    bench.loop.steps = ALL_WATCHED
     sink: deque[tuple[Any, ...]] = deque(maxlen=1)
     bench.add_step = sink.append
     bench.has_begin_hooks = False

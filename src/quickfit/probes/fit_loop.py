@@ -163,6 +163,10 @@ def _write_loop(loop: Loop, state: State) -> None:
     state.writer.add("loops", (*row, end_s, str(loop.thread), facts))
 
 
+def _settle(callbacks: cb.TimedCallbacks, state: State) -> None:
+    callbacks.settle_last()
+
+
 def _epoch_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
     loop = callbacks.loop
     if loop is not None:
@@ -180,6 +184,7 @@ def _epoch_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
 
 
 def _validation_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
+    callbacks.settle_last()
     if callbacks.loop is not None:
         callbacks.loop.phase = "validation"
         callbacks.loop.validation_begin_s = now()
@@ -208,6 +213,8 @@ def _after_step(callbacks: cb.TimedCallbacks) -> None:
     if loop.first_step_s is None:
         loop.first_step_s = now()
         _safely(_first_step_ends, callbacks)
+    if stopping.is_asked(state):
+        callbacks.watch_at = 0  # every step may be the last one
     if stopping.is_due(state):
         from quickfit.probes import session
 
@@ -216,9 +223,9 @@ def _after_step(callbacks: cb.TimedCallbacks) -> None:
 
 _OBSERVERS: dict[str, cb.Observer] = {
     "on_train_begin": _observed("on_train_begin", _loop_begins, None),
-    "on_train_end": _observed("on_train_end", None, _loop_ends),
+    "on_train_end": _observed("on_train_end", _settle, _loop_ends),
     "on_epoch_begin": _observed("on_epoch_begin", _epoch_begins, None),
-    "on_epoch_end": _observed("on_epoch_end", None, _epoch_ends),
+    "on_epoch_end": _observed("on_epoch_end", _settle, _epoch_ends),
     "on_test_begin": _observed("on_test_begin", _validation_begins, None),
     "on_test_end": _observed("on_test_end", None, _validation_ends),
     "on_train_batch_begin": cb.step_begins,

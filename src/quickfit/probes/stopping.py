@@ -12,6 +12,11 @@ from typing import NoReturn
 from quickfit.probes._state import State, now
 
 
+def is_asked(state: State) -> bool:
+    """Tell whether the script is to be ended early at all."""
+    return state.stop_steps is not None or state.stop_at_s is not None
+
+
 def is_due(state: State) -> bool:
     """Tell whether the limit given on the command line has been reached."""
     if state.stop_steps is not None and state.steps >= state.stop_steps:

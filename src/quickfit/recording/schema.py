@@ -32,7 +32,7 @@ TABLES: dict[str, str] = {
     # One row per call of the train function (one step, or steps_per_execution of them).
     "steps": (
         "loop INTEGER, epoch INTEGER, step INTEGER, begin_s REAL, call_s REAL, logs_s REAL?, "
-        "callbacks_s REAL, callbacks_cpu_s REAL, end_s REAL, cpu_s REAL"
+        "callbacks_s REAL, callbacks_cpu_s REAL?, end_s REAL, cpu_s REAL?"
     ),
     # Old steps, thinned: sums, and a histogram of the step time that merges exactly.
     "step_blocks": (

@@ -26,8 +26,8 @@ class Step:
     cycle_s: float
     call_s: float
     callbacks_s: float
-    callbacks_cpu_s: float
-    cpu_s: float
+    callbacks_cpu_s: float | None
+    cpu_s: float | None
     is_first_of_epoch: bool
 
 
@@ -70,15 +70,20 @@ class Steps:
         return self.steps[-1].end_s
 
     def mean_of(self, part: str) -> float:
-        """Return the mean of one field per step."""
-        total: float = sum(getattr(step, part) for step in self.steps)
-        return total / len(self.steps)
+        """Return the mean of one field over the steps that have it."""
+        return mean_of(self.steps, part)
 
     def before(self, at_s: float, count: int) -> tuple[Step, ...]:
         """Return the last `count` steps that ended before a moment, or fewer."""
         ends = [step.end_s for step in self.steps]
         last = bisect.bisect_right(ends, at_s)
         return self.steps[max(0, last - count) : last]
+
+
+def mean_of(steps: tuple[Step, ...], part: str) -> float:
+    """Return the mean of one field over the steps that have it, or zero."""
+    values = [value for step in steps if (value := getattr(step, part)) is not None]
+    return sum(values) / len(values) if values else 0.0
 
 
 def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:

@@ -33,6 +33,7 @@ from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, 
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.loops import CallbackTime
+from quickfit.signals.steps import mean_of
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -56,11 +57,10 @@ def detect(signals: Signals) -> Finding | None:
         return None
     callback = slow[0]
     steps = signals.untraced_steps
-    step_s = sum(step.cycle_s for step in steps) / len(steps)
+    step_s = mean_of(steps, "cycle_s")
     # The total includes steps that traced; the steps without say what the hook usually takes.
-    all_hooks_s = sum(step.callbacks_s for step in steps) / len(steps)
-    hook_s = min(callback.step_s, all_hooks_s)
-    cpu_s = min(sum(step.callbacks_cpu_s for step in steps) / len(steps), hook_s)
+    hook_s = min(callback.step_s, mean_of(steps, "callbacks_s"))
+    cpu_s = min(mean_of(steps, "callbacks_cpu_s"), hook_s)
     seen_share, samples = _sampled(callback, signals)
     share = hook_s / step_s
     agreed = max(cpu_s / step_s, seen_share)
@@ -77,7 +77,7 @@ def detect(signals: Signals) -> Finding | None:
                 "in this callback per step",
                 hook_s,
                 "s",
-                f"{share:.0%} of the step, {callback.calls} calls",
+                f"{share:.0%} of the step, timed {callback.calls} times",
             ),
             Evidence("of CPU time in it per step", cpu_s, "s", "main thread")
             if cpu_s / step_s >= seen_share
