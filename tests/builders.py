@@ -193,7 +193,9 @@ def _pipeline(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[st
         "runs_python": shape["runs_python"],
         "is_stateful": shape["is_stateful"],
     }
-    chain = [(1, "TensorSlice", 12, [], {}), (2, "Map", MAP_LINE, [1], function)]
+    source = {"element_bytes": shape["source_bytes"] or None}
+    function["element_bytes"] = shape["element_bytes"]
+    chain = [(1, "TensorSlice", 12, [], source), (2, "Map", MAP_LINE, [1], function)]
     chain += [(3, "Cache", MAP_LINE, [2], {})] if shape["is_cached"] else []
     chain += [(4, "Shuffle", SHUFFLE_LINE, [chain[-1][0]], {"buffer_size": 500})]
     chain += [(5, "Batch", BATCH_LINE, [4], {"batch_size": 32})]

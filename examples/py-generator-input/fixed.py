@@ -21,7 +21,7 @@ def windows(first, label):
     return tf.math.log1p((power - low) / (high - low)), label
 
 
-ds = tf.data.Dataset.from_tensor_slices((starts, labels)).repeat().batch(64)
+ds = tf.data.Dataset.from_tensor_slices((starts, labels)).repeat().batch(256)
 ds = ds.map(windows, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 model = keras.Sequential(
@@ -32,4 +32,4 @@ model = keras.Sequential(
     ]
 )
 model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-model.fit(ds, steps_per_epoch=64, epochs=16, verbose=2)
+model.fit(ds, steps_per_epoch=16, epochs=16, verbose=2)

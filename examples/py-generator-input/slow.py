@@ -17,7 +17,7 @@ def window(start):
     return np.log1p((power - power.min()) / (power.max() - power.min()))
 
 
-def windows(batch_size=64):
+def windows(batch_size=256):
     while True:
         for first in range(0, len(starts), batch_size):
             some = slice(first, first + batch_size)
@@ -32,4 +32,4 @@ model = keras.Sequential(
     ]
 )
 model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-model.fit(windows(), steps_per_epoch=64, epochs=16, verbose=2)
+model.fit(windows(), steps_per_epoch=16, epochs=16, verbose=2)

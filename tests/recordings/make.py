@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 CASES = {
-    "py-generator-input": ("py-generator-input", "slow.py", 400),
+    "py-generator-input": ("py-generator-input", "slow.py", 250),
     "sequential-map": ("sequential-map", "slow.py", 120),
     "shuffle-after-decode": ("shuffle-after-decode", "slow.py", 199),
     "run-eagerly-on": ("run-eagerly-on", "slow.py", 200),

@@ -6,6 +6,7 @@ where input and compute share the cores, than all the CPU work divided by the co
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from quickfit.findings import Gain
@@ -22,6 +23,11 @@ class Work:
     cores: float
     free_cores: float
     is_shared: bool = True
+
+    def with_compute(self, part: float) -> Work:
+        """Return the same work with the compute taking only a part of its time."""
+        cpu_s = min(self.compute_cpu_s, part * self.compute_s * self.cores)
+        return dataclasses.replace(self, compute_s=part * self.compute_s, compute_cpu_s=cpu_s)
 
     def cores_after(self) -> tuple[float, float, float]:
         """Return the cores the script will have: at worst, likely, at best.

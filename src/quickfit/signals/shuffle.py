@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quickfit.findings import Location
-from quickfit.pipeline_model.match import match
+from quickfit.pipeline_model.match import Operation, match
 from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.pipeline_model.stages import StageCost, kind_of, stage_costs
 from quickfit.recording.reader import ProcessRecording
@@ -18,8 +18,8 @@ class ShuffleBuffer:
     """The fullest state of a shuffle that was seen.
 
     `fill_s` is the time the slowest stage above needs for what the buffer holds, by tf.data's
-    model; `source_bytes` is the size of the smallest element above, usually the source's, and zero
-    for strings, whose bytes tf.data does not count.
+    model; `source_bytes` is the size of the smallest element that was written above it, and zero
+    for paths and encoded files, whose size their type does not tell.
     """
 
     location: Location | None
@@ -63,7 +63,8 @@ def _describe(
 ) -> ShuffleBuffer:
     taken = max(node.elements + node.buffered, 1)
     costs = stage_costs(None, snapshot, outputs=taken)
-    written = match(costs, operations(process), top).get(node.id, [])
+    known = operations(process)
+    written = match(costs, known, top).get(node.id, [])
     shuffle = next((op for op in written if op.kind == "shuffle"), None)
     above = _above(node, {cost.node.id: cost for cost in costs})
     slowest_s = max((cost.period_s for cost in above), default=0.0)
@@ -72,10 +73,22 @@ def _describe(
         elements=node.buffered,
         bytes=node.buffered_bytes,
         element_bytes=node.bytes_in / taken if node.bytes_in else 0.0,
-        source_bytes=min((cost.element_bytes for cost in above), default=0.0),
+        source_bytes=_source_bytes(shuffle, known),
         fill_s=slowest_s * node.buffered,
         is_after_cache=any(cost.kind == "cache" for cost in above),
     )
+
+
+def _source_bytes(operation: Operation | None, known: dict[int, Operation]) -> float:
+    """Return the size of the smallest element above an operation; the running nodes may be gone."""
+    sizes: list[float] = []
+    for _ in range(len(known)):
+        if operation is None or not operation.inputs:
+            break
+        operation = known.get(operation.inputs[0])
+        if operation is not None:
+            sizes.append(float(operation.facts.get("element_bytes") or 0))
+    return min(sizes, default=0.0)
 
 
 def _above(node: Node, costs: dict[int, StageCost]) -> list[StageCost]:

@@ -25,12 +25,13 @@ def test_fires_with_the_hot_line_and_two_independent_facts():
 
 
 def test_predicts_no_more_than_the_cores_allow():
-    # 40 ms of compute on both cores and 95 ms of Python: two cores need 87 ms for all of it.
+    # 40 ms of compute on both cores and 95 ms of Python: two cores need 87 ms for all of it; at
+    # best the compute takes less than half of that once the generator no longer holds it up.
     finding = detect(run(**SLOW, cpu_cores=1.75))
     assert finding is not None
     assert 1.0 <= finding.gain.low < finding.gain.likely < finding.gain.high
     assert finding.gain.low < 1.2
-    assert finding.gain.high < 100 / 40 + 0.01
+    assert finding.gain.high < 100 / (0.45 * 40) + 0.01
 
 
 def test_a_generator_that_waits_gains_by_asking_for_several_items_at_once():

@@ -57,6 +57,9 @@ MIN_WORKER_SAMPLES = 10
 # CPU per item of native pipelines against PIL and NumPy doing the same: 0.5 for decoding and a
 # plain resize, 0.85 with an antialiased one, more where resizing is most of it (all measured).
 CPU_AFTER = (1.25, 0.75, 0.4)
+# What the step itself takes then: beside a busy generator it fights for Python's lock and comes
+# from cold caches, and was measured at up to 2.3 times of what it takes with its input at hand.
+COMPUTE_AFTER = (1.0, 0.8, 0.45)
 # Below this share of CPU in its time, a generator waits for files or a network.
 WAITING_CPU_SHARE = 0.3
 # Requests that a native pipeline keeps in flight when the time is spent waiting.
@@ -153,9 +156,14 @@ def _gain(source: PyInput, signals: Signals) -> Gain:
         cpu_s = cpu_s if source.workers == 1 else signals.machine.cpu_cores * work.step_s / 2
         after = tuple(
             predicted_step_s(
-                work, input_s=cpu_s * part / cores, input_cpu_s=cpu_s * part, cores=cores
+                work.with_compute(compute),
+                input_s=cpu_s * part / cores,
+                input_cpu_s=cpu_s * part,
+                cores=cores,
             )
-            for part, cores in zip(CPU_AFTER, work.cores_after(), strict=True)
+            for part, compute, cores in zip(
+                CPU_AFTER, COMPUTE_AFTER, work.cores_after(), strict=True
+            )
         )
         basis = (
             f"the work of the generator spread over {work.cores:g} cores,"
