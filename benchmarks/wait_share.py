@@ -206,8 +206,8 @@ def shared_window(signals: Signals, window: dict[str, Any]) -> tuple[inputs.Wait
         for step in signals.steps.steps
         if step.end_s - step.cycle_s >= window["begin_s"] and step.end_s <= window["end_s"]
     ]
-    steps = Steps(tuple(traced), 0, traced[0].end_s)
-    found = inputs.wait_from_pipeline(signals.process, loop, steps, spe)
+    steps = Steps(tuple(traced), 0)
+    found = inputs.wait_from_pipeline(signals.process, loop, steps, spe, 0.0)
     if found is None:
         raise SignalMissing("readings of the pipeline while the profiler ran")
     last_s = max(
@@ -218,7 +218,7 @@ def shared_window(signals: Signals, window: dict[str, Any]) -> tuple[inputs.Wait
     )
     until = [step for step in traced if step.end_s <= last_s]
     covered = until[-found.requests :]
-    return found, Steps(tuple(covered), 0, covered[0].end_s)
+    return found, Steps(tuple(covered), 0)
 
 
 def reasons(signals: Signals, stderr: str) -> str:
