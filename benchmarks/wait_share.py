@@ -248,7 +248,8 @@ def conclusion(outcomes: list[Outcome], *, missing: int) -> str:
                 f" (d) {span([o.differential for o in own])},"
                 f" input's share of the CPU time {span([o.cpu_share for o in own])}."
             )
-    text += "\nWhere (d) is above (a), the step itself is slower beside a busy input (shared cores and caches are our guess)."
+    text += "\nWhere (d) is above (a), the step itself is slower beside a busy input"
+    text += " (shared cores and caches are our guess)."
     if missing:
         text += f"\n{missing} of {missing + len(outcomes)} runs gave no share at all; see above."
     return text

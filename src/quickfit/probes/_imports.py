@@ -11,12 +11,30 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from quickfit.probes._guard import guarded
+from quickfit.probes._state import Current
+
 if TYPE_CHECKING:
     # `importlib.abc` would load a dozen modules that a script may have named its own files after.
     from importlib.machinery import ModuleSpec
 
 Patch = Callable[[ModuleType], None]
 _IMPORT_FRAMES = "<frozen importlib._bootstrap_external>"
+
+
+def patching(name: str, patch: Callable[[ModuleType], None]) -> Patch:
+    """Return `patch` guarded by the probe of that name, which notes that its hook is in place."""
+
+    def apply(module: ModuleType) -> None:
+        state = Current.state
+        if state is None:
+            return
+        probe = state.probes[name]
+        guarded(probe, patch)(module)
+        if not probe.is_off:
+            probe.mark_active(module.__name__)
+
+    return apply
 
 
 class AfterImport:

@@ -12,9 +12,9 @@ from typing import Any
 
 from quickfit.probes import callbacks as cb
 from quickfit.probes import stopping
-from quickfit.probes._guard import fail, guarded
+from quickfit.probes._guard import fail
 from quickfit.probes._hooks import notice_calls
-from quickfit.probes._imports import Patch
+from quickfit.probes._imports import Patch, patching
 from quickfit.probes._places import Place, user_place
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, Loop, State, now
@@ -34,23 +34,10 @@ def new_probe() -> Probe:
 def patches() -> dict[str, Patch]:
     """Return what to patch after which import."""
     return {
-        TRAINER: _patched(_patch_trainer),
-        CALLBACK_LIST: _patched(_patch_callback_list),
-        BASE_TRAINER: _patched(_patch_base_trainer),
+        TRAINER: patching("fit_loop", _patch_trainer),
+        CALLBACK_LIST: patching("fit_loop", _patch_callback_list),
+        BASE_TRAINER: patching("fit_loop", _patch_base_trainer),
     }
-
-
-def _patched(patch: Any) -> Patch:
-    def apply(module: ModuleType) -> None:
-        state = Current.state
-        if state is None:
-            return
-        probe = state.probes["fit_loop"]
-        guarded(probe, patch)(module)
-        if not probe.is_off:
-            probe.mark_active(module.__name__)
-
-    return apply
 
 
 def _patch_trainer(module: ModuleType) -> None:

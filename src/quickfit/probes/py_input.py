@@ -9,7 +9,7 @@ from typing import Any
 
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls, timed_iterator
-from quickfit.probes._imports import Patch
+from quickfit.probes._imports import Patch, patching
 from quickfit.probes._places import Place, place_of_code, place_of_function
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State, now
@@ -69,18 +69,10 @@ def new_probe() -> Probe:
 
 def patches() -> dict[str, Patch]:
     """Return what to patch after which import."""
-    return {GENERATORS: _patched(_patch_generators), PY_DATASETS: _patched(_patch_py_datasets)}
-
-
-def _patched(patch: Any) -> Patch:
-    def apply(module: ModuleType) -> None:
-        if Current.state is not None:
-            probe = Current.state.probes["py_input"]
-            guarded(probe, patch)(module)
-            if not probe.is_off:
-                probe.mark_active(module.__name__)
-
-    return apply
+    return {
+        GENERATORS: patching("py_input", _patch_generators),
+        PY_DATASETS: patching("py_input", _patch_py_datasets),
+    }
 
 
 def _patch_generators(module: ModuleType) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import wrap_quick
-from quickfit.probes._imports import Patch
+from quickfit.probes._imports import Patch, patching
 from quickfit.probes._places import Place, is_user_file, place_of_function, user_place
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State, now
@@ -27,21 +27,10 @@ def new_probe() -> Probe:
 def patches() -> dict[str, Patch]:
     """Return what to patch after which import."""
     return {
-        GRAPHS: _patched(_patch_graphs),
-        CALLBACKS: _patched(_patch_callbacks),
-        EAGER_RUN: _patched(_patch_eager_run),
+        GRAPHS: patching("retracing", _patch_graphs),
+        CALLBACKS: patching("retracing", _patch_callbacks),
+        EAGER_RUN: patching("retracing", _patch_eager_run),
     }
-
-
-def _patched(patch: Any) -> Patch:
-    def apply(module: ModuleType) -> None:
-        if Current.state is not None:
-            probe = Current.state.probes["retracing"]
-            guarded(probe, patch)(module)
-            if not probe.is_off:
-                probe.mark_active(module.__name__)
-
-    return apply
 
 
 def _patch_graphs(module: ModuleType) -> None:

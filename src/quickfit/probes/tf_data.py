@@ -12,7 +12,7 @@ from typing import Any
 from quickfit.pipeline_model.snapshot import nodes_to_json, recent_gaps
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls, wrap_quick
-from quickfit.probes._imports import Patch
+from quickfit.probes._imports import Patch, patching
 from quickfit.probes._places import Place, place_of_function, user_place
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State, WatchedIterator, now
@@ -39,18 +39,10 @@ def new_probe() -> Probe:
 
 def patches() -> dict[str, Patch]:
     """Return what to patch after which import."""
-    return {DATASETS: _patched(_patch_datasets), ITERATORS: _patched(_patch_iterators)}
-
-
-def _patched(patch: Any) -> Patch:
-    def apply(module: ModuleType) -> None:
-        if Current.state is not None:
-            probe = Current.state.probes["tf_data"]
-            guarded(probe, patch)(module)
-            if not probe.is_off:
-                probe.mark_active(module.__name__)
-
-    return apply
+    return {
+        DATASETS: patching("tf_data", _patch_datasets),
+        ITERATORS: patching("tf_data", _patch_iterators),
+    }
 
 
 def _patch_datasets(module: ModuleType) -> None:
