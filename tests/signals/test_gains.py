@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.signals.gains import Work, gain, gain_of_removing, predicted_step_s
+from quickfit.signals.gains import Work, gain, predicted_step_s
 
 
 def work(**given):
@@ -38,9 +38,3 @@ def test_beside_others_at_worst_only_what_they_leave_counts():
 def test_a_gain_is_sorted_and_never_a_loss():
     found = gain(0.1, (0.2, 0.05, 0.08), "why")
     assert (found.low, found.likely, found.high) == pytest.approx((1.0, 1.25, 2.0))
-
-
-def test_removing_half_the_time_makes_it_twice_as_fast():
-    found = gain_of_removing(0.5, low=0.8, high=1.0, basis="why")
-    assert found.high == pytest.approx(2.0)
-    assert found.low == pytest.approx(1 / 0.6)

@@ -57,9 +57,3 @@ def gain(now_s: float, after_s: tuple[float, float, float], basis: str) -> Gain:
     """Return a gain from the step time now and three step times after: worst, likely, best."""
     factors = sorted(max(now_s / after, 1.0) if after > 0 else 1.0 for after in after_s)
     return Gain(factors[0], factors[1], factors[2], basis)
-
-
-def gain_of_removing(share: float, *, low: float, high: float, basis: str) -> Gain:
-    """Return the gain of removing a share of the time, wholly (`high`) or in part (`low`)."""
-    likely = (low + high) / 2
-    return gain(1.0, (1 - low * share, 1 - likely * share, 1 - high * share), basis)
