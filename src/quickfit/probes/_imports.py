@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from quickfit.probes import _private
 from quickfit.probes._guard import guarded
 from quickfit.probes._state import Current
 
@@ -23,13 +24,22 @@ _IMPORT_FRAMES = "<frozen importlib._bootstrap_external>"
 
 
 def patching(name: str, patch: Callable[[ModuleType], None]) -> Patch:
-    """Return `patch` guarded by the probe of that name, which notes that its hook is in place."""
+    """Return `patch` guarded by the probe of that name, which notes that its hook is in place.
+
+    Where a private name has moved, nothing is patched and the probe is off.
+    """
 
     def apply(module: ModuleType) -> None:
         state = Current.state
         if state is None:
             return
         probe = state.probes[name]
+        hooks = _private.hooks_of(name, module)
+        state.hooks.update((hook.name, hook) for hook in hooks)
+        moved = [hook for hook in hooks if hook.state == "missing"]
+        if moved:
+            probe.turn_off("missing", "; ".join(f"{hook.name}: {hook.detail}" for hook in moved))
+            return
         guarded(probe, patch)(module)
         if not probe.is_off:
             probe.mark_active(module.__name__)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quickfit.probes._places import Place, is_user_file
+from quickfit.probes._private import Hook
 from quickfit.probes._probe import Probe
 from quickfit.recording.writer import Writer
 
@@ -71,6 +72,7 @@ class State:
 
     writer: Writer
     probes: dict[str, Probe] = field(default_factory=dict)
+    hooks: dict[str, Hook] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
     loop_of_thread: dict[int, Loop] = field(default_factory=dict)
     entered: dict[int, tuple[float, Place | None]] = field(default_factory=dict)

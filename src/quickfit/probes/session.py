@@ -143,6 +143,7 @@ def _after_fork_in_child() -> None:
     state = _new_state(before.writer.folder, "descendant")
     # Hooks were installed before the fork; what they found is true here as well.
     state.probes = {name: _copy(probe) for name, probe in before.probes.items()}
+    state.hooks = dict(before.hooks)
     Current.state = state
     _start_background(state)
 

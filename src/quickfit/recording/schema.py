@@ -23,7 +23,7 @@ RUN_FILE = "run.json"
 TABLES: dict[str, str] = {
     # Facts about the process: argv, versions, clocks. One row per fact, the value as JSON.
     "meta": "key TEXT KEY, value TEXT",
-    # One row per training loop, such as one call of `fit`.
+    # One row per loop: a call of `fit`, or a loop that the script wrote itself.
     "loops": (
         "id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, entered_s REAL, begin_s REAL, "
         "first_step_s REAL?, end_s REAL?, thread TEXT?, facts TEXT"
@@ -31,8 +31,8 @@ TABLES: dict[str, str] = {
     "epochs": ("loop INTEGER, epoch INTEGER, begin_s REAL, end_s REAL, validation_s REAL?"),
     # One row per call of the train function (one step, or steps_per_execution of them).
     "steps": (
-        "loop INTEGER, epoch INTEGER, step INTEGER, begin_s REAL, call_s REAL, logs_s REAL?, "
-        "callbacks_s REAL, callbacks_cpu_s REAL?, end_s REAL, cpu_s REAL?"
+        "loop INTEGER, epoch INTEGER, step INTEGER, begin_s REAL, call_s REAL?, logs_s REAL?, "
+        "callbacks_s REAL?, callbacks_cpu_s REAL?, end_s REAL, cpu_s REAL?, wait_s REAL?"
     ),
     # Old steps, thinned: sums, and a histogram of the step time that merges exactly.
     "step_blocks": (
@@ -42,8 +42,17 @@ TABLES: dict[str, str] = {
     # Totals per callback (by its position in the list) and hook.
     "callbacks": (
         "loop INTEGER KEY, position INTEGER KEY, hook TEXT KEY, name TEXT, file TEXT?, line "
-        "INTEGER?, calls INTEGER, wall_s REAL"
+        "INTEGER?, calls INTEGER, wall_s REAL, cpu_s REAL?, is_user INTEGER?"
     ),
+    # Totals of the calls into TensorFlow and Keras that a line of the script makes, by what is
+    # called: the next batch, a compiled function, `train_on_batch`, `predict`, a save. Loop 0 is
+    # outside any loop.
+    "calls": (
+        "loop INTEGER KEY, kind TEXT KEY, file TEXT KEY, line INTEGER KEY, name TEXT, calls "
+        "INTEGER, wall_s REAL, cpu_s REAL?, longest_s REAL"
+    ),
+    # Steps of a loop that runs inside one compiled function, as its optimizer counts them.
+    "progress": "loop INTEGER, at_s REAL, steps INTEGER",
     # One row per dataset operation that was built.
     "datasets": ("id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, inputs TEXT, facts TEXT"),
     "iterators": ("id INTEGER KEY, loop INTEGER, phase TEXT, dataset INTEGER, created_s REAL"),
@@ -59,7 +68,7 @@ TABLES: dict[str, str] = {
     "traces": (
         "at_s REAL, duration_s REAL, name TEXT, file TEXT?, line INTEGER?, caller_file TEXT?, "
         "caller_line INTEGER?, ops INTEGER?, signature TEXT?, function INTEGER, nested "
-        "INTEGER, loop INTEGER?"
+        "INTEGER, loop INTEGER?, arguments TEXT?"
     ),
     # One short look at a loop that runs eagerly: how many operations, and how long they took.
     # `heavy_s` is what operations took beyond the time that three quarters of them stay below.
@@ -74,11 +83,25 @@ TABLES: dict[str, str] = {
     "machine": (
         "at_s REAL, cpu_s REAL, main_cpu_s REAL?, rss_bytes INTEGER?, run_delay_s REAL?, "
         "main_run_delay_s REAL?, system_busy_s REAL?, read_bytes INTEGER?, major_faults "
-        "INTEGER?, threads INTEGER?, pressure REAL?"
+        "INTEGER?, threads INTEGER?, pressure REAL?, minor_faults INTEGER?, chars_read "
+        "INTEGER?, disk_wait_s REAL?, swap_bytes INTEGER?, system_swapped_bytes INTEGER?, "
+        "io_pressure REAL?, memory_pressure REAL?, open_files INTEGER?, throttled_s REAL?, "
+        "cgroup_bytes INTEGER?, python_blocks INTEGER?, collections INTEGER?, collecting_s REAL?"
     ),
+    # CPU and waiting for a core of the process's threads, by what they do; running totals.
+    "thread_groups": ("name TEXT, at_s REAL, threads INTEGER, cpu_s REAL, run_delay_s REAL?"),
+    # Where the files lie that the process had open, by folder.
+    "data_folders": "folder TEXT KEY, file_system TEXT, files INTEGER, bytes INTEGER?",
+    # How many objects of a kind are alive: tensors, variables, graphs, models.
+    "objects": "at_s REAL, kind TEXT, alive INTEGER, bytes INTEGER?",
+    "device_memory": "device TEXT, at_s REAL, bytes INTEGER, peak_bytes INTEGER?",
+    # With `--memory`: what is allocated, by the user's line that asked for it.
+    "allocations": "at_s REAL, file TEXT, line INTEGER, bytes INTEGER, blocks INTEGER",
     # Totals of what quickfit itself used, by part.
     "overhead": "part TEXT KEY, at_s REAL, calls INTEGER, cpu_s REAL",
     "probes": "name TEXT KEY, state TEXT?, detail TEXT?",
+    # One row per private name of TensorFlow or Keras that a probe holds on to.
+    "hooks": "name TEXT KEY, probe TEXT, state TEXT, detail TEXT?",
     "sources": "file TEXT KEY, sha256 TEXT, text TEXT",
     "device_requests": "device TEXT, file TEXT, line INTEGER",
     "notes": "at_s REAL, text TEXT",

@@ -1,0 +1,130 @@
+"""Every private name of TensorFlow and Keras that quickfit holds on to, in one place.
+
+Written for TensorFlow 2.21 and Keras 3.15. A probe asks here before it patches a module; a name
+that has moved, or whose parameters are others, is recorded as missing, and the probe that needs
+it stays off. `tests/scripts/private_names.py` asks for all of them at once.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple
+
+
+class Wanted(NamedTuple):
+    """What a name must be.
+
+    Args:
+        parameters: the names of its first parameters, in order.
+        variables: local variables that are read from its frame.
+        uses: attributes that its code reads, such as the list it iterates.
+    """
+
+    parameters: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+
+
+_ITERATES = Wanted(("self",), uses=("callbacks",))
+_METHOD = Wanted(("self",))
+
+# By probe, module and name.
+NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
+    "fit_loop": {
+        "keras.src.backend.tensorflow.trainer": {
+            "TensorFlowTrainer.fit": Wanted(("self", "x", "y"), ("callbacks", "epoch_iterator")),
+        },
+        "keras.src.trainers.trainer": {"Trainer.compile": Wanted(("self", "optimizer"))},
+        "keras.src.callbacks.callback_list": {
+            "CallbackList._configure_async_dispatch": _METHOD,
+            "CallbackList.on_train_begin": _ITERATES,
+            "CallbackList.on_train_end": _ITERATES,
+            "CallbackList.on_epoch_begin": _ITERATES,
+            "CallbackList.on_epoch_end": _ITERATES,
+            "CallbackList.on_test_begin": _ITERATES,
+            "CallbackList.on_test_end": _ITERATES,
+            "CallbackList.on_train_batch_begin": _ITERATES,
+            "CallbackList._on_train_batch_end": _ITERATES,
+        },
+    },
+    "tf_data": {
+        "tensorflow.python.data.ops.dataset_ops": {
+            "DatasetV2.__init__": Wanted(("self", "variant_tensor")),
+            "DatasetV2._inputs": _METHOD,
+        },
+        "tensorflow.python.data.ops.iterator_ops": {"OwnedIterator._create_iterator": _METHOD},
+    },
+    "py_input": {
+        "keras.src.trainers.data_adapters.generator_data_adapter": {
+            "GeneratorDataAdapter.get_tf_dataset": _METHOD
+        },
+        "keras.src.trainers.data_adapters.py_dataset_adapter": {
+            "PyDatasetAdapter.get_tf_dataset": _METHOD,
+            "PyDatasetAdapter._get_iterator": _METHOD,
+        },
+    },
+    "retracing": {
+        "tensorflow.python.framework.func_graph": {
+            "FuncGraph.__init__": Wanted(("self", "name")),
+        },
+        "tensorflow.python.eager.polymorphic_function.transform": {
+            "CONCRETE_FUNCTION_CALLBACKS": Wanted(),
+        },
+        "tensorflow.python.eager.polymorphic_function.eager_function_run": {
+            "run_functions_eagerly": Wanted(("run_eagerly",)),
+            "RUN_FUNCTIONS_EAGERLY": Wanted(),
+        },
+        "tensorflow.python.eager.polymorphic_function.tracing_compilation": {
+            "_create_concrete_function": Wanted(variables=("tracing_options", "function_type")),
+        },
+    },
+    "devices": {"tensorflow.python.framework.ops": {"device_v2": Wanted(("device_name",))}},
+}
+
+
+class Hook(NamedTuple):
+    """What became of one name."""
+
+    name: str
+    probe: str
+    state: str
+    detail: str
+
+
+def hooks_of(probe: str, module: ModuleType) -> list[Hook]:
+    """Return the names a probe uses in a module, each with whether it is as expected."""
+    found = []
+    for name, wanted in NAMES.get(probe, {}).get(module.__name__, {}).items():
+        detail = _difference(module, name, wanted)
+        state = "missing" if detail else "active"
+        found.append(Hook(f"{module.__name__}.{name}", probe, state, detail))
+    return found
+
+
+def _difference(module: ModuleType, name: str, wanted: Wanted) -> str:
+    """Return what is not as it was when this was written, or nothing."""
+    thing: Any = module
+    for part in name.split("."):
+        # A hook of ours may be in place already; it keeps what it stands for.
+        thing = vars(thing).get(part, getattr(thing, part, None))
+        if thing is None:
+            return "no such name"
+    code = _code_of(thing)
+    if code is None:
+        return "" if wanted == Wanted() else "not a Python function"
+    parameters = code.co_varnames[: len(wanted.parameters)]
+    if parameters != wanted.parameters or len(parameters) > code.co_argcount:
+        return f"its parameters are {', '.join(code.co_varnames[: code.co_argcount])}"
+    lost = [v for v in wanted.variables if v not in (*code.co_varnames, *code.co_cellvars)]
+    lost += [name for name in wanted.uses if name not in code.co_names]
+    return f"it has no {', '.join(lost)}" if lost else ""
+
+
+def _code_of(thing: Any) -> Any:
+    for _ in range(20):
+        inner = getattr(thing, "__wrapped__", None) or getattr(thing, "method", None)
+        if inner is None:
+            break
+        thing = inner
+    thing = getattr(thing, "fget", None) or getattr(thing, "__func__", thing)
+    return getattr(thing, "__code__", None)
