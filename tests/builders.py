@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quickfit.recording.reader import ProcessRecording, Recording
+from quickfit.recording.schema import columns
 from quickfit.signals import Signals
 
 SCRIPT = "/project/train.py"
@@ -147,6 +148,8 @@ def _loop(tables: dict[str, Any], shape: dict[str, Any]) -> None:
             "line": CALLBACK_LINE,
             "calls": max(shape["steps"], 1),
             "wall_s": shape["callback_s"] * max(shape["steps"], 1),
+            "cpu_s": None,
+            "is_user": 1,
         }
     ]
 
@@ -173,6 +176,7 @@ def _steps(tables: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]
                 "callbacks_cpu_s": shape["callback_s"] if cpu_s is None else cpu_s,
                 "end_s": at_s + step_s,
                 "cpu_s": step_s * (0.98 if shape["eager"] else 0.02),
+                "wait_s": None,
             }
         )
         at_s += step_s
@@ -268,7 +272,7 @@ def _machine(tables: dict[str, Any], shape: dict[str, Any], end_s: float) -> Non
     for at_s in (START_S + 3, (START_S + end_s) / 2, end_s):
         span_s = at_s - START_S
         own_s = shape["cpu_cores"] * span_s
-        row = dict.fromkeys(("read_bytes", "major_faults", "threads", "pressure", "run_delay_s"))
+        row: dict[str, Any] = dict.fromkeys(column.name for column in columns("machine"))
         row |= {"at_s": at_s, "cpu_s": own_s, "main_cpu_s": 0.1 * span_s, "rss_bytes": 10**9}
         row |= {"main_run_delay_s": shape["delay_share"] * span_s}
         row |= {"system_busy_s": own_s + shape["other_cores"] * span_s}
@@ -315,6 +319,7 @@ def _traces(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[str,
             "function": 7,
             "nested": 0,
             "loop": 1,
+            "arguments": None,
         }
         for index, seconds, signature in shape["traces"]
     ]

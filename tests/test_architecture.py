@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "diagnosis": {"causes", "signals", "findings", "recording"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
+    "integrations": {"launch", "probes", "recording", "diagnosis", "report"},
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.

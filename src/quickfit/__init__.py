@@ -1,8 +1,23 @@
 """quickfit: why is this Keras/TensorFlow training slow, stuck or slowing down.
 
-`import quickfit` loads no TensorFlow.
+`import quickfit` loads no TensorFlow. `quickfit.Watch` records and reports from inside a script.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quickfit.integrations import Watch
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["Watch", "__version__"]
+
+
+def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import this package too
+    if name == "Watch":
+        from quickfit.integrations import Watch
+
+        return Watch
+    raise AttributeError(f"module 'quickfit' has no attribute {name!r}")

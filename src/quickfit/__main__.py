@@ -1,6 +1,14 @@
 """`python -m quickfit` is the same as `quickfit`."""
 
-from quickfit.cli.main import main
+import os
+import sys
 
 if __name__ == "__main__":
+    # Python puts the working directory first. A `random.py` that lies there is the script's, whose
+    # own Python finds it; quickfit means Python's.
+    if sys.path[:1] in ([os.path.abspath(".")], [""]):
+        del sys.path[0]
+
+    from quickfit.cli.main import main
+
     main()

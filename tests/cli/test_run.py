@@ -43,7 +43,9 @@ def test_what_is_not_a_time_is_refused(text):
 
 def test_the_table_of_options_is_complete():
     command = typer.main.get_command(app()).commands["run"]
-    options = {name: param for param in command.params for name in param.opts}
+    options = {
+        name: param for param in command.params for name in (*param.opts, *param.secondary_opts)
+    }
     del options["words"]
     assert {*options, "--help"} == set(OPTIONS)
     assert all(OPTIONS[name] != param.is_flag for name, param in options.items())

@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -111,6 +112,10 @@ class Terminal:
     def type(self, keys: bytes) -> None:
         """Press keys."""
         os.write(self._ours, keys)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the window another size."""
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
 
     def read_until(self, text: bytes) -> bytes:
         """Return everything shown so far, once it contains `text`."""

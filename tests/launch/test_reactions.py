@@ -11,7 +11,7 @@ from quickfit.recording.folder import read_run_file
 
 from launch.sessions import QUICKFIT, Terminal, clean_env, newest_run, pid_in
 
-CTRL_C, CTRL_BACKSLASH = b"\x03", b"\x1c"
+CTRL_C, CTRL_BACKSLASH, CTRL_Z = b"\x03", b"\x1c", b"\x1a"
 WAITS = "import sys, time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + WAITS
 HANDLES = """
@@ -85,6 +85,24 @@ def test_the_report_comes_within_two_seconds_of_an_unanswered_ctrl_c(tmp_path):
     )
 
 
+def test_ctrl_z_and_fg_stop_and_continue_the_script(tmp_path):
+    (tmp_path / "train.py").write_text("print('rea' + 'dy', input())\n")
+    with Terminal(("sh", "-i"), tmp_path) as terminal:
+        terminal.type(" ".join([*QUICKFIT, "run", "train.py"]).encode() + b"\n")
+        terminal.read_until(b"recording in")
+        terminal.type(CTRL_Z)
+        terminal.read_until(b"Stopped")
+        time.sleep(0.7)  # longer than quickfit waits for a signal at a time
+        terminal.type(b"fg\n")
+        time.sleep(0.7)  # and than it waits with passing on what was sent to it
+        terminal.type(b"steady\n")
+        terminal.read_until(b"ready steady")
+        terminal.read_until(b"as JSON")
+        terminal.type(b"echo ended with $?\n")
+        terminal.read_until(b"ended with 0")
+    assert b"Traceback" not in terminal.shown
+
+
 def quickfit_process(tmp_path, source):
     (tmp_path / "train.py").write_text(source)
     return subprocess.Popen(
@@ -136,6 +154,25 @@ def test_a_script_that_signals_its_own_group_gets_the_signal_once(tmp_path):
     with quickfit_process(tmp_path, source) as process:
         stdout, _ = process.communicate(timeout=60)
     assert (stdout, process.returncode) == (b"1\n", 0)
+
+
+def test_a_run_that_was_stopped_and_continued_goes_on(tmp_path):
+    source = (
+        "import signal, time\nseen = []\n"
+        "signal.signal(signal.SIGCONT, lambda *_: seen.append(1))\nprint('ready', flush=True)\n"
+        "while not seen: time.sleep(0.01)\n"
+        "end = time.monotonic() + 0.8\n"
+        "while time.monotonic() < end: time.sleep(0.01)\nprint(len(seen))\n"
+    )
+    with quickfit_process(tmp_path, source) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(0.7)  # longer than quickfit waits for a signal at a time
+        os.killpg(process.pid, signal.SIGCONT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (stdout, process.returncode) == (b"1\n", 0)
+    assert b"Traceback" not in stderr
 
 
 def test_a_killed_script_takes_quickfit_with_it_after_the_recording_is_closed(tmp_path):

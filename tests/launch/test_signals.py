@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -46,3 +48,26 @@ def test_an_ignored_signal_stays_ignored():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+STOPPED = """
+import os, signal, subprocess
+from quickfit.launch.signals import SignalWatch
+with SignalWatch() as signals:
+    us = os.getpid()
+    shell = f"sleep 0.1; kill -STOP {us}; sleep 0.5; kill -CONT {us}"
+    other = subprocess.Popen(["sh", "-c", shell])
+    print(signals.wait(0.4))
+    other.wait()
+    seen = []
+    while (arrival := signals.wait(0.0)) is not None:
+        seen.append(signal.Signals(arrival.number).name)
+    print(sorted(seen))
+"""
+
+
+def test_a_process_that_was_stopped_while_it_waited_received_nothing_but_what_was_sent():
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "None\n['SIGCHLD', 'SIGCONT']\n"

@@ -1,5 +1,7 @@
 """Which line of the user a stage of the pipeline carries out."""
 
+from dataclasses import replace
+
 import pytest
 
 from quickfit.pipeline_model import match as matching
@@ -34,6 +36,13 @@ def written(*tree: tuple[int, str, tuple[int, ...]]) -> dict[int, Operation]:
         number: Operation(number, operation_kind(name), "train.py", number, inputs)
         for number, name, inputs in tree
     }
+
+
+def with_facts(
+    operations: dict[int, Operation], facts: dict[int, dict[str, object]]
+) -> dict[int, Operation]:
+    """Return the operations, some of them with facts."""
+    return {n: replace(op, facts=facts.get(n, {})) for n, op in operations.items()}
 
 
 def lines(*names: str) -> tuple[dict[int, Operation], int]:
@@ -157,13 +166,13 @@ def test_two_maps_with_something_between_are_told_apart():
 def test_a_cache_of_two_nodes_is_one_operation():
     running = chain("ForeverRepeat", "MemoryCache", "MemoryCacheImpl", "Map", "Range")
     operations = lines("Range", "Map", "Cache", "Repeat")
-    assert found(running, *operations) == [[4], [3], [], [2], [1]]
+    assert found(running, *operations) == [[4], [3], [3], [2], [1]]
 
 
 def test_a_cache_that_is_full_hides_what_is_above_it():
     running = chain("BatchV2", "ForeverRepeat", "MemoryCache", "MemoryCacheImpl")
     operations = lines("Range", "Map", "Cache", "Repeat", "Batch")
-    assert found(running, *operations) == [[5], [4], [3], []]
+    assert found(running, *operations) == [[5], [4], [3], [3]]
 
 
 def test_the_branches_of_a_zip_come_from_their_own_lines():
@@ -245,7 +254,169 @@ def test_record_files_are_matched_although_the_runtime_reads_them_by_flat_map():
         (1, "BatchV2", (2,)), (2, "FlatMap", (3, 4)), (3, "TensorSlice", ()), (4, "TFRecord", ())
     )
     operations = lines("TensorSlice", "TFRecordDatasetV2", "Batch")
-    assert found(running, *operations) == [[3], [], [1], [2]]
+    assert found(running, *operations) == [[3], [2], [1], [2]]
+
+
+def test_files_that_are_read_in_parallel_are_one_line_when_their_names_have_ended():
+    running = stages(
+        (1, "LegacyParallelInterleaveV2", (2, 3)), (2, "TextLine", ()), (3, "TextLine", ())
+    )
+    assert found(running, *lines("TensorSlice", "TextLineDatasetV2")) == [[2], [2], [2]]
+
+
+def test_a_reader_that_has_no_file_open_is_still_the_reader():
+    running = stages((1, "FlatMap", (2,)), (2, "TensorSlice", ()))
+    assert found(running, *lines("TensorSlice", "FixedLengthRecordDatasetV2")) == [[2], [1]]
+
+
+SUB = (
+    *((1, "TensorSlice", ()), (2, "Interleave", (1,)), (3, "Batch", (2,))),
+    # Made by the function that the interleave was given.
+    *((4, "TensorSlice", ()), (5, "TFRecordDatasetV2", (4,)), (6, "Map", (5,))),
+)
+
+
+@pytest.mark.parametrize("sub", [[6], 6])
+def test_sub_datasets_are_matched_to_the_lines_of_the_function_that_made_them(sub):
+    running = stages(
+        (1, "BatchV2", (2,)),
+        (2, "ParallelInterleaveV4", (3, 4, 8)),
+        (3, "TensorSlice", ()),
+        (4, "Map", (5,)),
+        (8, "Map", (9,)),
+        (5, "FlatMap", (6, 7)),
+        (9, "FlatMap", (10,)),
+        (6, "TensorSlice", ()),
+        (7, "TFRecord", ()),
+        (10, "TensorSlice", ()),
+    )
+    operations = with_facts(written(*SUB), {2: {"sub": sub}})
+    expected = [[3], [2], [1], [6], [6], [5], [5], [4], [5], [4]]
+    assert found(running, operations, 3) == expected
+
+
+def test_sub_datasets_are_matched_after_the_input_has_ended():
+    running = stages(
+        (2, "LegacyParallelInterleaveV2", (4, 8)),
+        (4, "FlatMap", (6, 7)),
+        (8, "FlatMap", (9,)),
+        (6, "TensorSlice", ()),
+        (7, "TFRecord", ()),
+        (9, "TensorSlice", ()),
+    )
+    operations = with_facts(written(*SUB), {2: {"sub": [5]}})
+    assert found(running, operations, 2) == [[2], [5], [5], [4], [5], [4]]
+
+
+def test_of_several_chains_a_function_may_return_the_one_like_it_is_taken():
+    running = stages(
+        (1, "FlatMap", (2, 3, 5)),
+        (2, "Range", ()),
+        (3, "Shuffle", (4,)),
+        (5, "Map", (6,)),
+        (4, "Range", ()),
+        (6, "Range", ()),
+    )
+    operations = written(
+        (1, "Range", ()),
+        (2, "FlatMap", (1,)),
+        *((3, "Range", ()), (4, "Map", (3,))),
+        *((5, "Range", ()), (6, "Shuffle", (5,))),
+    )
+    operations = with_facts(operations, {2: {"sub": [4, 6]}})
+    assert found(running, operations, 2) == [[2], [1], [6], [4], [5], [3]]
+
+
+@pytest.mark.parametrize("sub", ["six", None, [], [99], 99, [2], [[3]]])
+def test_sub_datasets_that_are_not_known_are_nobodys(sub):
+    running = stages((1, "FlatMap", (2, 3)), (2, "Range", ()), (3, "TextLine", ()))
+    operations = with_facts(lines("Range", "FlatMap")[0], {2: {"sub": sub}})
+    assert found(running, operations, 2) == [[2], [1], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("Map", {"is_identity": True}),
+        ("Take", {"count": -1}),
+        ("Skip", {"count": 0}),
+        ("Repeat", {"count": 1}),
+        ("Shard", {"num_shards": 1}),
+    ],
+)
+@pytest.mark.parametrize("useless", [2, 3])
+def test_an_operation_that_does_nothing_does_not_take_the_stage_of_another(name, facts, useless):
+    running = chain("BatchV2", name, "Range")
+    operations, top = lines("Range", name, name, "Batch")
+    expected = [[4], [5 - useless], [1]]
+    assert found(running, with_facts(operations, {useless: facts}), top) == expected
+
+
+def test_an_operation_that_does_nothing_is_matched_where_it_runs_all_the_same():
+    operations, top = lines("Range", "Map", "Batch")
+    operations = with_facts(operations, {2: {"is_identity": True}})
+    assert found(chain("BatchV2", "Map", "Range"), operations, top) == [[3], [2], [1]]
+
+
+def test_fusion_goes_past_what_does_nothing():
+    operations, top = lines("Range", "Map", "Map", "Options", "DatasetV1Adapter", "Batch")
+    operations = with_facts(operations, {3: {"is_identity": True}})
+    assert found(chain("MapAndBatch", "Range"), operations, top) == [[6, 2], [1]]
+
+
+@pytest.mark.parametrize("name", ["Map", "Filter"])
+def test_neighbours_that_were_fused_share_a_stage(name):
+    running = chain("BatchV2", name, "Range")
+    assert found(running, *lines("Range", name, name, name, "Batch")) == [[5], [4, 3, 2], [1]]
+
+
+def test_neighbours_are_not_taken_for_fused_when_the_input_has_ended():
+    assert found(chain("BatchV2", "Map"), *lines("Range", "Map", "Map", "Batch")) == [[4], [3]]
+
+
+def test_what_is_not_next_to_each_other_is_not_fused():
+    running = chain("Map", "Shuffle", "Range")
+    assert found(running, *lines("Range", "Map", "Shuffle", "Map")) == [[4], [3], [1]]
+
+
+def test_a_ragged_batch_runs_a_map_of_its_own():
+    running = chain("MapAndBatch", "ParallelMapV2", "Range")
+    operations = lines("Range", "Map", "DenseToRagged", "Batch")
+    assert found(running, *operations) == [[4, 3], [2], [1]]
+
+
+def test_what_feeds_a_copy_to_a_device_is_out_of_sight():
+    running = chain("Root", "Prefetch", "Generator")
+    operations = lines("Range", "Map", "CopyToDevice", "Prefetch")
+    assert found(running, *operations) == [[], [4], [3]]
+
+
+def test_a_source_that_runs_as_several_stages_is_all_of_them():
+    running = stages(
+        (1, "BatchV2", (2,)),
+        (2, "Load", (3,)),
+        (3, "ParallelInterleaveV4", (4, 5)),
+        (4, "SnapshotNestedDatasetReader", ()),
+        (5, "SnapshotDatasetReader/_0", ()),
+    )
+    assert found(running, *lines("Load", "Batch")) == [[2], [1], [1], [1], [1]]
+
+
+def test_a_snapshot_that_is_being_written_is_one_operation():
+    running = chain("Snapshot", "SnapshotWriter", "Map", "Range")
+    assert found(running, *lines("Range", "Map", "Snapshot")) == [[3], [3], [2], [1]]
+
+
+def test_a_dataset_that_was_rewritten_is_known_by_what_it_was_made_of():
+    running = stages((1, "Zip", (2, 3)), (2, "Range", ()), (3, "Map", (4,)), (4, "Range", ()))
+    operations = written(
+        (1, "Range", ()),
+        (2, "Variant", (1,)),
+        (3, "Range", ()),
+        (4, "Map", (3,)),
+        (5, "Zip", (2, 4)),
+    )
+    assert found(running, operations, 5) == [[5], [1], [4], [3]]
 
 
 def test_a_repeat_that_shows_two_passes_has_one_line_for_both():

@@ -66,6 +66,14 @@ def by_kind(costs: list[StageCost]) -> dict[str, StageCost]:
         ("FiniteSkip", "skip"),
         ("MemoryCache", "cache"),
         ("MemoryCacheImpl", "cache"),
+        ("FileCache", "cache"),
+        ("FileCacheImpl", "cache"),
+        ("Snapshot", "snapshot"),
+        ("SnapshotWriter", "snapshot"),
+        ("SnapshotReader", "snapshot"),
+        ("RebatchV2", "rebatch"),
+        ("FixedLengthRecordV2", "fixedlengthrecord"),
+        ("GroupByWindow", "groupbywindow"),
         ("FromTensor", "tensor"),
         ("TensorSlice", "tensorslice"),
         ("TFRecord", "tfrecord"),
@@ -190,6 +198,72 @@ def test_an_input_that_has_just_begun_counts_from_zero(name):
     assert [cost.work_s for cost in costs] == pytest.approx([0.0, 0.01, 0.05, 0.02])
 
 
+def test_sub_datasets_of_which_some_ended_stand_for_all():
+    first = snapshot(
+        node(1, "LegacyParallelInterleaveV2", (2, 3), elements=100),
+        node(2, "TensorSlice", elements=3),
+        node(3, "TFRecord", elements=10, work_s=0.1),
+    )
+    last = snapshot(
+        node(1, "LegacyParallelInterleaveV2", (2, 3, 4), elements=200),
+        node(2, "TensorSlice", elements=6),
+        node(3, "TFRecord", elements=20, work_s=0.2),
+        node(4, "TFRecord", elements=20, work_s=0.2),
+    )
+    _, _, one, two = stage_costs(first, last)
+    assert one.per_output + two.per_output == pytest.approx(1.0)
+    assert one.work_s + two.work_s == pytest.approx(0.01)
+
+
+def test_sub_datasets_that_all_go_on_are_counted_exactly():
+    first = snapshot(
+        node(1, "FlatMap", (2, 3), elements=100),
+        node(2, "Range", elements=1),
+        node(3, "Map", elements=100, work_s=90.0),
+    )
+    last = snapshot(
+        node(1, "FlatMap", (2, 3), elements=200),
+        node(2, "Range", elements=1),
+        node(3, "Map", elements=200, work_s=91.0),
+    )
+    # The first hundred were slow; that is over.
+    assert stage_costs(first, last)[2].work_s == pytest.approx(0.01)
+
+
+def test_sub_datasets_below_a_repeat_stand_for_those_that_ended():
+    """Numbers as TensorFlow 2.21 gave them: a pass of 15 elements from three sub-datasets."""
+    last = snapshot(
+        node(1, "ForeverRepeat", (2,), elements=105),
+        node(2, "FlatMap", (3, 4), elements=14),
+        node(3, "Range", elements=3),
+        node(4, "Map", elements=4, work_s=0.008),
+    )
+    _, flat, source, mapped = stage_costs(None, last)
+    assert flat.per_output == pytest.approx(1.0)
+    assert source.per_output == pytest.approx(3 / 14)
+    assert mapped.per_output == pytest.approx(1.0)
+    assert mapped.work_s == pytest.approx(0.002)
+
+
+def test_the_groups_of_a_window_stand_for_those_that_ended():
+    last = snapshot(
+        node(1, "GroupByWindow", (2, 3), elements=20),
+        node(2, "Range", elements=80),
+        node(3, "BatchV2", elements=1, work_s=0.005),
+    )
+    batch = stage_costs(None, last)[2]
+    assert (batch.per_output, batch.work_s) == (pytest.approx(1.0), pytest.approx(0.005))
+
+
+def test_what_a_new_asynchronous_stage_has_ready_took_its_work_too():
+    last = snapshot(
+        node(1, "Interleave", (2, 3), elements=20),
+        node(2, "Range", elements=10),
+        node(3, "MapAndBatch", elements=1, work_s=0.02, buffered=1, is_async=True),
+    )
+    assert stage_costs(None, last)[2].work_s == pytest.approx(0.01)
+
+
 # -- the period of the input ----------------------------------------------------------------------
 
 
@@ -236,6 +310,18 @@ def test_branches_share_the_thread_unless_they_have_their_own():
         cost(4, 0.1),
     ]
     assert input_period_s(stages) == pytest.approx(0.4)
+
+
+def test_a_parallel_interleave_runs_its_sub_datasets_on_all_its_threads():
+    made = node(1, "ParallelInterleaveV4", (2, 3, 4), is_async=True)
+    stages = [
+        StageCost(made, "interleave", 0.2, 1.0, 2.0),
+        cost(2, 0.1),  # what it takes in
+        cost(3, 0.4, (5,)),
+        cost(4, 0.4),
+        cost(5, 0.2),
+    ]
+    assert input_period_s(stages) == pytest.approx(0.1 + 0.1 + (0.4 + 0.4 + 0.2) / 2)
 
 
 def test_a_very_long_chain_has_a_period():

@@ -7,7 +7,7 @@ from quickfit.probes._state import Current, State
 
 PROBES = (
     *("fit_loop", "tf_data", "py_input", "retracing", "devices"),
-    *("stacks", "machine", "eager_ops", "callbacks"),
+    *("stacks", "machine", "memory", "eager_ops", "callbacks"),
 )
 
 

@@ -1,14 +1,19 @@
 """The timed list of callbacks is a list to everyone, and errors pass through none of our frames."""
 
 import copy
+import gc
 import itertools
 import pickle
+import sys
 import traceback
+import types
+import weakref
 
 import pytest
 
 from quickfit.probes import callbacks as cb
 from quickfit.probes._state import Loop
+from quickfit.recording.schema import columns
 
 
 class Callback:
@@ -32,16 +37,21 @@ class Callback:
 
 
 class CallbackList:
-    """Runs hooks as Keras does."""
+    """Runs hooks as Keras does; `logs_take` is called where it converts the logs."""
 
-    def __init__(self, callbacks):
+    def __init__(self, callbacks, logs_take=lambda: None):
         self.callbacks = callbacks
+        self.logs_take = logs_take
 
     def on_train_batch_begin(self, batch):
         for callback in self.callbacks:
             callback.on_train_batch_begin(batch)
 
+    def on_train_batch_end(self, batch):
+        self._on_train_batch_end(batch)
+
     def _on_train_batch_end(self, batch):
+        self.logs_take()
         for callback in self.callbacks:
             callback.on_train_batch_end(batch)
 
@@ -58,8 +68,9 @@ OBSERVERS = {
 
 
 def watched(callbacks, state, clock, monkeypatch):
-    """Return a CallbackList whose list is timed, in a loop."""
+    """Return a CallbackList whose list is timed, in a loop; half of all time is CPU time."""
     monkeypatch.setattr(cb, "now", clock)
+    monkeypatch.setattr(cb, "thread_time", lambda: clock.now_s / 2)
     owner = CallbackList(None)
     timed = owner.callbacks = cb.TimedCallbacks(callbacks, owner, OBSERVERS)
     timed.loop = Loop(7, "fit", None, 0.0, 0.0, 0, {}, epoch=2)
@@ -72,7 +83,7 @@ def step(owner, clock, takes_s, batch=0):
     """Run one step of a train function that takes so long."""
     owner.on_train_batch_begin(batch)
     clock.now_s += takes_s
-    owner._on_train_batch_end(batch)
+    owner.on_train_batch_end(batch)
 
 
 def a_list(callbacks, observers=OBSERVERS):
@@ -113,19 +124,97 @@ def test_each_callback_is_timed_by_itself(state, clock, monkeypatch):
     )
     owner.on_epoch_end(1)
     owner.on_epoch_end(2)
-    assert owner.callbacks.loop.hook_totals["on_epoch_end"] == [[2, 4.0], [2, 0.0], [2, 10.0]]
+    totals = owner.callbacks.loop.hook_totals["on_epoch_end"]
+    assert totals == [[2, 4.0, 2.0], [2, 0.0, 0.0], [2, 10.0, 5.0]]
+
+
+def rows_of_steps(state):
+    """Return the rows of steps by column, one that is not there being empty."""
+    names = [column.name for column in columns("steps")]
+    rows = state.writer.rows("steps")
+    return [dict(itertools.zip_longest(names, row)) for row in rows]
 
 
 def test_a_step_has_its_call_and_its_callbacks(state, clock, monkeypatch):
-    monkeypatch.setattr(cb, "thread_time", iter([50.0, 51.0, 60.0, 63.0]).__next__)
     owner = watched([Callback(clock, 2.0), Callback(clock, 1.0)], state, clock, monkeypatch)
     step(owner, clock, 10.0)
     step(owner, clock, 20.0)
-    first, second = state.writer.rows("steps")
-    #       loop epoch step begin call logs callbacks CPU end CPU
-    assert first == (7, 2, 1, 100.0, 10.0, None, 6.0, 1.0, 116.0, 51.0)
-    assert second == (7, 2, 2, 116.0, 20.0, None, 6.0, 3.0, 142.0, 12.0)
-    assert owner.callbacks.loop.hook_totals["on_train_batch_end"] == [[2, 4.0], [2, 2.0]]
+    first, second = rows_of_steps(state)
+    times = {"begin_s": 100.0, "call_s": 10.0, "callbacks_s": 6.0, "end_s": 116.0}
+    cpu = {"callbacks_cpu_s": 1.5, "cpu_s": 58.0}
+    whole = {"loop": 7, "epoch": 2, "step": 1, "logs_s": 0.0, "wait_s": None}
+    assert first == {**whole, **times, **cpu}
+    times = {"begin_s": 116.0, "call_s": 20.0, "callbacks_s": 6.0, "end_s": 142.0}
+    assert second == {**whole, **times, "step": 2, "callbacks_cpu_s": 1.5, "cpu_s": 13.0}
+    totals = owner.callbacks.loop.hook_totals["on_train_batch_end"]
+    assert totals == [[2, 4.0, 2.0], [2, 2.0, 1.0]]
+
+
+def test_the_time_keras_converts_the_logs_in_is_told_apart(state, clock, monkeypatch):
+    def convert():
+        clock.now_s += 3.0
+
+    owner = watched([Callback(clock, 1.0)], state, clock, monkeypatch)
+    owner.logs_take = convert
+    for _ in range(2):
+        step(owner, clock, 10.0)
+    for row in rows_of_steps(state):
+        assert (row["call_s"], row["logs_s"]) == (13.0, 3.0), "the logs are a part of the call"
+
+
+def test_the_list_of_keras_looks_as_before_when_a_step_has_ended(state, clock, monkeypatch):
+    owner = watched([Callback()], state, clock, monkeypatch)
+    before = set(vars(owner))
+    owner.on_train_batch_begin(0)
+    owner.on_train_batch_end(0)
+    assert set(vars(owner)) == before
+
+
+def test_an_error_while_logs_are_converted_shows_no_frame_of_ours(state, clock, monkeypatch):
+    def fails():
+        raise ValueError("mine")
+
+    owner = watched([Callback()], state, clock, monkeypatch)
+    owner.logs_take = fails
+    owner.on_train_batch_begin(0)
+    with pytest.raises(ValueError, match="mine") as caught:
+        owner.on_train_batch_end(0)
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert names[1:] == ["on_train_batch_end", "_on_train_batch_end", "fails"]
+
+
+def test_a_list_of_keras_is_gone_at_once_when_its_train_function_raised(state, clock, monkeypatch):
+    """Its end tells that the loop is over; a cycle would put that off for long."""
+    owner = watched([Callback()], state, clock, monkeypatch)
+    owner.on_train_batch_begin(0)
+    gone = weakref.ref(owner)
+    gc.disable()
+    try:
+        del owner
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_step_that_is_not_watched_in_full_has_no_time_of_its_logs(state, clock, monkeypatch):
+    owner = watched([Callback(clock, 1.0)], state, clock, monkeypatch)
+    owner.callbacks.watch_at = 10**9
+    step(owner, clock, 10.0)
+    step(owner, clock, 10.0)
+    (row,) = rows_of_steps(state)
+    assert (row["call_s"], row["callbacks_s"], row["end_s"]) == (10.0, 2.0, 112.0)
+    assert (row["logs_s"], row["callbacks_cpu_s"], row["cpu_s"]) == (None, None, None)
+
+
+def test_what_to_do_in_the_first_step_of_an_epoch_is_done_once(state, clock, monkeypatch):
+    owner = watched([Callback()], state, clock, monkeypatch)
+    seen = []
+    owner.callbacks.first_step_begins = seen.append
+    for _ in range(2):
+        owner.callbacks.is_new_epoch = True
+        step(owner, clock, 1.0)
+        step(owner, clock, 1.0)
+    assert seen == [owner.callbacks] * 2
 
 
 def test_a_step_that_never_ended_is_not_counted(state, clock, monkeypatch):
@@ -248,9 +337,46 @@ def test_totals_are_written_with_name_and_line(state, clock, monkeypatch):
     cb.write_totals(state)
     rows = {row[2]: row for row in state.writer.rows("callbacks")}
     line = Callback.on_train_batch_end.__code__.co_firstlineno
-    row = (7, 0, "on_train_batch_end", "Callback", __file__, line, 1, 2.0)
+    row = (7, 0, "on_train_batch_end", "Callback", __file__, line, 1, 2.0, 1.0, None)
     assert rows["on_train_batch_end"] == row
+    assert {len(row) for row in rows.values()} == {len(columns("callbacks"))}
     assert state.writer.sources == [__file__] * len(rows)
+
+
+def test_the_users_callbacks_are_told_from_those_of_libraries(state):
+    keras = type("History", (), {"__module__": "keras.src.callbacks.history"})
+    similar = type("Log", (), {"__module__": "keras_tools.callbacks"})
+    older = type("Board", (), {"__module__": "tensorflow.python.keras.callbacks"})
+    timed = a_list([Callback(), keras(), similar(), older()])
+    assert cb.are_users(timed) == [1, 0, 1, 0]
+
+
+def test_totals_say_whose_callback_it_is(state, clock, monkeypatch):
+    keras = type("History", (Callback,), {"__module__": "keras.src.callbacks.history"})
+    owner = watched([Callback(), keras()], state, clock, monkeypatch)
+    loop = owner.callbacks.loop
+    loop.callback_places = cb.describe(owner.callbacks)
+    loop.callback_is_user = cb.are_users(owner.callbacks)
+    owner.on_epoch_end(0)
+    cb.write_loop_totals(loop, state)
+    assert [row[-1] for row in state.writer.rows("callbacks")] == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["on_train_batch_begin", "on_batch_begin"])
+@pytest.mark.parametrize("where", ["class", "object", "nowhere"])
+def test_a_callback_that_does_something_before_a_step_is_noticed(monkeypatch, name, where):
+    def base(self, batch):
+        """Do nothing."""
+
+    names = {"on_train_batch_begin": base, "on_batch_begin": base}
+    keras = types.ModuleType("keras.src.callbacks.callback")
+    keras.Callback = type("Callback", (), names)
+    monkeypatch.setitem(sys.modules, keras.__name__, keras)
+    own = {name: lambda self, batch: None} if where == "class" else {}
+    callback = type("Mine", (keras.Callback,), own)()
+    if where == "object":
+        setattr(callback, name, print)
+    assert cb.has_begin_hooks(a_list([callback])) == (where != "nowhere")
 
 
 def test_hooks_of_a_library_have_no_line(state):

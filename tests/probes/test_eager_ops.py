@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from quickfit.probes import eager_ops
+from quickfit.probes import _hooks, eager_ops
 from quickfit.probes._state import Loop
 from quickfit.recording.schema import columns
 
@@ -24,6 +24,7 @@ def tfe(monkeypatch, clock):
     module = SimpleNamespace(TFE_Py_FastPathExecute=execute, TFE_Py_Execute=execute)
     monkeypatch.setitem(sys.modules, "tensorflow.python.pywrap_tfe", module)
     monkeypatch.setattr(eager_ops, "now", clock)
+    monkeypatch.setattr(_hooks, "now", clock)
     module.original = execute
     return module
 
@@ -52,6 +53,7 @@ def test_operations_are_counted_and_timed(state, tfe, loop):
     assert seen["window_s"] == pytest.approx(0.8)
     assert seen["ops_s"] == pytest.approx(0.8)
     assert seen["median_s"] == pytest.approx(0.1)
+    assert seen["heavy_s"] == pytest.approx(0.0), "none is beyond what three quarters stay below"
     assert not is_open(tfe)
     assert tfe.TFE_Py_Execute is tfe.original
 
@@ -81,10 +83,20 @@ def test_nothing_is_timed_in(state, tfe, loop, changes, why):
     assert not is_open(tfe), why
 
 
-def test_functions_run_eagerly_count_as_eager(state, tfe, loop):
-    loop.facts = {"run_eagerly": False, "functions_run_eagerly": True}
+@pytest.mark.parametrize("fact", ["functions_run_eagerly", "eager_loop"])
+def test_functions_and_loops_that_run_eagerly_count_as_eager(state, tfe, loop, fact):
+    loop.facts = {"run_eagerly": False, fact: True}
     eager_ops.read(state)
     assert is_open(tfe)
+
+
+def test_a_look_is_ended_at_once_before_a_fork(state, tfe, loop):
+    eager_ops.read(state)
+    assert is_open(tfe)
+    eager_ops.put_back(state)
+    assert not is_open(tfe)
+    eager_ops.put_back(state)
+    assert state.writer.rows("eager_ops") == [], "no step was seen"
 
 
 @pytest.mark.parametrize(
@@ -125,8 +137,8 @@ def test_a_failing_operation_raises_its_own_error(state, tfe, loop):
     eager_ops.read(state)
     with pytest.raises(ValueError, match="mine") as caught:
         tfe.TFE_Py_Execute(1)
-    frames = traceback.extract_tb(caught.value.__traceback__)
-    assert eager_ops.__file__ not in {frame.filename for frame in frames}
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {__file__}
     assert len(state.kept["eager_window"].times) == 1, "it took its time all the same"
 
 

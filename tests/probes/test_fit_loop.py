@@ -5,11 +5,14 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from quickfit.probes import fit_loop
+from quickfit.probes import _loops, calls, fit_loop
+from quickfit.probes._private import NAMES
 from quickfit.probes._state import Loop
 from quickfit.recording.schema import columns
 
-NAMES = [column.name for column in columns("loops")]
+LOOP_NAMES = [column.name for column in columns("loops")]
+STEP_NAMES = [column.name for column in columns("steps")]
+CALLBACK_NAMES = [column.name for column in columns("callbacks")]
 
 
 class CallbackList:
@@ -24,29 +27,27 @@ class CallbackList:
     def _configure_async_dispatch(self, callbacks):
         return None
 
-    def on_train_begin(self):
-        for callback in self.callbacks:
-            getattr(callback, "on_train_begin", lambda: None)()
 
-    def on_train_batch_begin(self):
-        for callback in self.callbacks:
-            getattr(callback, "on_train_batch_begin", lambda: None)()
+def iterating(name):
+    """Return a hook that runs every callback's own, as each of Keras's does."""
+    called = name.removeprefix("_")
 
-    def _on_train_batch_end(self):
+    def hook(self):
         for callback in self.callbacks:
-            getattr(callback, "on_train_batch_end", lambda: None)()
+            getattr(callback, called, lambda: None)()
 
-    def on_epoch_begin(self):
-        for callback in self.callbacks:
-            getattr(callback, "on_epoch_begin", lambda: None)()
+    hook.__code__ = hook.__code__.replace(co_name=name)
+    return hook
 
-    def on_epoch_end(self):
-        for callback in self.callbacks:
-            getattr(callback, "on_epoch_end", lambda: None)()
 
-    def on_train_end(self):
-        for callback in self.callbacks:
-            getattr(callback, "on_train_end", lambda: None)()
+HOOKS = [
+    *("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end"),
+    *("on_test_begin", "on_test_end", "on_predict_begin", "on_predict_end"),
+    *("on_train_batch_begin", "_on_train_batch_end", "on_test_batch_begin", "_on_test_batch_end"),
+    *("on_predict_batch_begin", "_on_predict_batch_end"),
+]
+for hook_name in HOOKS:
+    setattr(CallbackList, hook_name, iterating(hook_name))
 
 
 class History:
@@ -58,7 +59,7 @@ class TensorFlowTrainer:
 
     name, run_eagerly, jit_compile, optimizer, steps_per_execution = "model", False, False, None, 1
 
-    def fit(self, callbacks=(), steps=3):
+    def fit(self, x=None, y=None, callbacks=(), steps=3, validates=False):
         epoch_iterator = SimpleNamespace(data_adapter=ArrayDataAdapter())
         callbacks = self.lists([*callbacks], self)
         callbacks.on_train_begin()
@@ -66,12 +67,22 @@ class TensorFlowTrainer:
         for _ in range(steps):
             callbacks.on_train_batch_begin()
             callbacks._on_train_batch_end()
+        if validates:
+            callbacks.on_test_begin()
+            callbacks.on_test_end()
         callbacks.on_epoch_end()
         callbacks.on_train_end()
         return epoch_iterator
 
     def count_params(self):
         return 17
+
+
+class Trainer:
+    """The class that Keras compiles a model in."""
+
+    def compile(self, optimizer="rmsprop"):
+        return optimizer
 
 
 class ArrayDataAdapter:
@@ -84,25 +95,35 @@ def of_library(function):
     return type(function)(code, function.__globals__, "fit", function.__defaults__)
 
 
+def stand_ins():
+    """Return modules as Keras has them, with classes of their own that may be patched."""
+    trainer, lists = ModuleType(fit_loop.TRAINER), ModuleType(fit_loop.CALLBACK_LIST)
+    base = ModuleType(fit_loop.BASE_TRAINER)
+    own = {"_configure_async_dispatch": CallbackList._configure_async_dispatch}
+    lists.CallbackList = type("CallbackList", (CallbackList,), own)
+    base.Trainer = type("Trainer", (), {"compile": Trainer.compile})
+    trainer.TensorFlowTrainer = type(
+        *("TensorFlowTrainer", (TensorFlowTrainer, base.Trainer)),
+        {"fit": of_library(TensorFlowTrainer.fit), "lists": lists.CallbackList},
+    )
+    return trainer, lists, base
+
+
 @pytest.fixture
 def model(state):
     """Return a model whose class and list of callbacks are hooked."""
-    trainer, lists = ModuleType(fit_loop.TRAINER), ModuleType(fit_loop.CALLBACK_LIST)
-    own = {"_configure_async_dispatch": CallbackList._configure_async_dispatch}
-    lists.CallbackList = type("CallbackList", (CallbackList,), own)
-    trainer.TensorFlowTrainer = type(
-        *("TensorFlowTrainer", (TensorFlowTrainer,)),
-        {"fit": of_library(TensorFlowTrainer.fit), "lists": lists.CallbackList},
-    )
-    for module in (trainer, lists):
+    modules = stand_ins()
+    for module in modules:
         fit_loop.patches()[module.__name__](module)
-    assert not state.probes["fit_loop"].is_off
-    return trainer.TensorFlowTrainer()
+    probe = state.probes["fit_loop"]
+    assert not probe.is_off, probe.detail
+    assert {hook.state for hook in state.hooks.values()} == {"active"}
+    return modules[0].TensorFlowTrainer()
 
 
 def loops(state):
     """Return the newest row of each loop."""
-    rows = [dict(zip(NAMES, row, strict=True)) for row in state.writer.rows("loops")]
+    rows = [dict(zip(LOOP_NAMES, row, strict=True)) for row in state.writer.rows("loops")]
     return list({row["id"]: row for row in rows}.values())
 
 
@@ -148,13 +169,14 @@ def test_a_fit_inside_a_callback_gives_the_thread_back_to_the_outer_one(model, s
     assert all(loop["end_s"] for loop in loops(state))
 
 
-def test_a_fit_that_raised_is_no_longer_running_when_its_error_is_gone(model, state):
-    class Interrupts:
-        def on_train_batch_end(self):
-            raise KeyboardInterrupt
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end", "on_epoch_end"])
+def test_a_fit_that_raised_is_no_longer_running_when_its_error_is_gone(model, state, hook):
+    def interrupt(self):
+        raise KeyboardInterrupt
 
+    interrupts = type("Interrupts", (), {hook: interrupt})()
     with pytest.raises(KeyboardInterrupt) as caught:
-        model.fit(callbacks=[Interrupts()])
+        model.fit(callbacks=[interrupts])
     caught.value.__traceback__ = None
     del caught
     assert state.current_loop() is None
@@ -190,7 +212,7 @@ def test_a_script_that_fits_a_thousand_times_does_not_fill_memory(model, state):
     for _ in range(200):
         model.fit(steps=1)
     assert len(loops(state)) == 200
-    assert len(state.loops) <= fit_loop.MAX_LOOPS + 1
+    assert len(state.loops) <= _loops.MAX_LOOPS + 1
     assert all(loop["end_s"] for loop in loops(state))
 
 
@@ -230,7 +252,7 @@ def test_an_error_of_ours_does_not_reach_the_script(model, state, monkeypatch):
     def fails(*args):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(fit_loop, "_write_loop", fails)
+    monkeypatch.setattr(_loops, "write", fails)
     model.fit()
     assert state.probes["fit_loop"].state == "failed"
     assert "RuntimeError: ours" in state.probes["fit_loop"].detail
@@ -238,8 +260,23 @@ def test_an_error_of_ours_does_not_reach_the_script(model, state, monkeypatch):
 
 def test_a_missing_name_turns_the_probe_off_and_not_the_script(state):
     fit_loop.patches()[fit_loop.TRAINER](ModuleType(fit_loop.TRAINER))
-    assert state.probes["fit_loop"].state == "failed"
-    assert "TensorFlowTrainer" in state.probes["fit_loop"].detail
+    probe = state.probes["fit_loop"]
+    assert (probe.state, probe.is_off) == ("missing", True)
+    name = f"{fit_loop.TRAINER}.TensorFlowTrainer.fit"
+    assert probe.detail == f"{name}: no such name"
+    assert state.hooks[name] == (name, "fit_loop", "missing", "no such name")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_list_of_callbacks_that_is_iterated_in_another_way_is_left_alone(state, hook):
+    """Then nothing could be told from the way the list is iterated."""
+    _, lists, _ = stand_ins()
+    setattr(lists.CallbackList, hook, lambda self: None)
+    before = dict(vars(lists.CallbackList))
+    fit_loop.patches()[lists.__name__](lists)
+    assert state.probes["fit_loop"].state == "missing"
+    assert state.probes["fit_loop"].detail.endswith(f".{hook}: it has no callbacks")
+    assert dict(vars(lists.CallbackList)) == before
 
 
 def test_an_outer_loop_that_is_over_does_not_come_back(state):
@@ -248,3 +285,75 @@ def test_an_outer_loop_that_is_over_does_not_come_back(state):
     state.loop_of_thread[5] = inner
     fit_loop._leave(inner, state)
     assert state.loop_of_thread == {}
+
+
+def test_the_names_of_keras_that_are_held_on_to_are_noted_as_active(model, state):
+    modules = NAMES["fit_loop"].items()
+    expected = {f"{module}.{name}" for module, names in modules for name in names}
+    assert state.hooks.keys() == expected
+    assert {hook.probe for hook in state.hooks.values()} == {"fit_loop"}
+    assert state.probes["fit_loop"].active == set(fit_loop.new_probe().needs)
+
+
+def test_a_step_has_every_column_of_its_table(model, state):
+    model.fit()
+    width = len(columns("steps"))
+    rows = [dict(zip(STEP_NAMES, row, strict=False)) for row in state.writer.rows("steps")]
+    assert all(len(row) in (width - 1, width) for row in state.writer.rows("steps"))
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    assert all(row["begin_s"] < row["end_s"] for row in rows)
+    assert all(row["callbacks_s"] is not None and row["cpu_s"] is not None for row in rows)
+
+
+def test_validation_is_timed_and_the_loop_says_what_it_does(model, state):
+    phases = []
+
+    class Looks:
+        def on_test_begin(self):
+            phases.append(state.current_loop().phase)
+
+        def on_epoch_end(self):
+            phases.append(state.current_loop().phase)
+
+    model.fit(callbacks=[Looks()], validates=True)
+    ((loop, epoch, begin_s, end_s, validation_s),) = state.writer.rows("epochs")
+    assert (loop, epoch) == (1, 1)
+    assert 0 < validation_s < end_s - begin_s
+    assert phases == ["validation", "train"]
+
+
+def test_while_keras_trains_its_own_calls_make_no_loop(model, state):
+    seen = []
+
+    class Looks:
+        def on_train_batch_end(self):
+            seen.append(calls.of_this_thread().fits)
+
+    model.fit(callbacks=[Looks()], steps=2)
+    assert seen == [1, 1]
+    assert calls.of_this_thread().fits == 0
+
+
+def test_a_fit_that_raised_does_not_stop_the_script_from_being_watched(model, state):
+    def fails():
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        model.fit(callbacks=[SimpleNamespace(on_train_batch_end=fails)])
+    assert calls.of_this_thread().fits == 1
+    caught.value.__traceback__ = None
+    del caught
+    assert calls.of_this_thread().fits == 0
+
+
+def test_users_callbacks_are_told_from_those_of_keras(model, state):
+    class Mine:
+        def on_train_batch_end(self):
+            """Do nothing."""
+
+    theirs = type("Theirs", (Mine,), {"__module__": "keras.src.callbacks.history"})
+    model.fit(callbacks=[Mine(), theirs()])
+    rows = [dict(zip(CALLBACK_NAMES, row, strict=True)) for row in state.writer.rows("callbacks")]
+    ends = [row for row in rows if row["hook"] == "on_train_batch_end"]
+    assert [(row["name"], row["is_user"]) for row in ends[:2]] == [("Mine", 1), ("Theirs", 0)]
+    assert all(row["cpu_s"] is not None for row in rows)

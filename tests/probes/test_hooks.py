@@ -3,12 +3,13 @@
 import inspect
 import itertools
 import traceback
+from collections import deque
 from unittest import mock
 
 import pytest
 
 from quickfit.probes import _hooks
-from quickfit.probes._hooks import notice_calls, timed_iterator, wrap_quick
+from quickfit.probes._hooks import TimedFunction, notice_calls, timed_iterator, wrap_quick
 
 
 def functions_below(error):
@@ -199,3 +200,67 @@ def test_wrapping_a_quick_function_keeps_what_it_looks_like_and_returns():
     assert seen == [(["GPU", 1], ("GPU", 1)), (["TPU"], ())]
     assert inspect.signature(module.device) == inspect.signature(device)
     assert (module.device.__name__, module.device.__doc__) == ("device", "Choose.")
+
+
+@pytest.fixture
+def timed(clock, monkeypatch):
+    """Return a function that is timed, which takes as long as it is told, and its times."""
+    monkeypatch.setattr(_hooks, "now", clock)
+
+    def convert(value, takes_s=1.0, *, inner=None):
+        """Convert."""
+        clock.now_s += takes_s
+        if inner is not None:
+            inner()
+        if value is None:
+            raise ValueError("mine")
+        return [value]
+
+    times = deque(maxlen=5)
+    return TimedFunction(convert, times), times
+
+
+def test_a_timed_function_returns_what_it_returned_and_each_call_is_timed(timed):
+    function, times = timed
+    assert function(3) == [3]
+    assert function(4, takes_s=2.5) == [4]
+    assert list(times) == [1.0, 2.5]
+
+
+def test_an_error_in_a_timed_function_shows_no_frame_of_ours_and_is_timed(timed):
+    function, times = timed
+    with pytest.raises(ValueError, match="mine") as caught:
+        function(None)
+    assert functions_below(caught.value) == ["convert"]
+    assert list(times) == [1.0]
+
+
+def test_a_wrong_argument_of_a_timed_function_is_told_as_ever(timed):
+    with pytest.raises(TypeError, match=r"convert\(\) got an unexpected keyword argument 'odd'"):
+        timed[0](1, odd=2)
+
+
+def test_timed_calls_inside_timed_calls_are_timed_each(timed):
+    function, times = timed
+    function(1, inner=lambda: function(2, takes_s=4.0))
+    assert list(times) == [4.0, 5.0]
+
+
+def test_the_times_of_a_function_that_is_called_very_often_stay_bounded(timed):
+    function, times = timed
+    for _ in range(100):
+        function(1)
+    assert len(times) == 5
+
+
+def test_a_timed_function_looks_as_before(timed):
+    function, _ = timed
+    assert str(inspect.signature(function)) == "(value, takes_s=1.0, *, inner=None)"
+    assert inspect.unwrap(function).__doc__ == "Convert."
+    assert callable(function)
+
+
+def test_a_timed_function_may_be_handed_to_another_thread_or_map(timed):
+    function, times = timed
+    assert list(map(function, [1, 2])) == [[1], [2]]
+    assert list(times) == [1.0, 1.0]

@@ -7,8 +7,11 @@ import traceback
 
 import pytest
 
-from quickfit.probes import _imports
-from quickfit.probes._imports import AfterImport
+from quickfit.probes import _imports, overhead
+from quickfit.probes._imports import AfterImport, patching
+from quickfit.probes._private import NAMES, Wanted
+from quickfit.probes._probe import Probe
+from quickfit.recording.schema import columns
 
 
 @pytest.fixture
@@ -165,3 +168,125 @@ def test_finding_a_spec_imports_nothing_and_patches_nothing(package):
     assert importlib.util.find_spec("fakelib.ops") is not None
     assert patched == []
     assert "fakelib.ops" not in sys.modules
+
+
+# -- private names that have moved ----------------------------------------------------------------
+
+MODULE = """
+class Trainer:
+    def fit(self, x, y=None):
+        callbacks = []
+        return callbacks
+"""
+
+
+@pytest.fixture
+def patched(package, state, monkeypatch):
+    """Return a function that imports `fakelib.trainer` with some text, watched by `fit_loop`."""
+    wanted = {"Trainer.fit": Wanted(("self", "x"), ("callbacks",)), "Trainer": Wanted()}
+    monkeypatch.setitem(NAMES["fit_loop"], "fakelib.trainer", wanted)
+    found = []
+
+    def imported(text):
+        (package / "trainer.py").write_text(text)
+        patch = patching("fit_loop", found.append)
+        AfterImport({"fakelib.trainer": [patch]}).install()
+        importlib.import_module("fakelib.trainer")
+        return found
+
+    return imported
+
+
+def hooks_written(state):
+    """Return the rows of `hooks`, by name, as a recording would hold them."""
+    state.kept["background_cpu_s"] = 0.0
+    overhead.write(state)
+    return {row[0]: tuple(row) for row in state.writer.rows("hooks")}
+
+
+def test_names_that_are_as_expected_are_patched_and_recorded_as_active(patched, state):
+    assert [module.__name__ for module in patched(MODULE)] == ["fakelib.trainer"]
+    probe = state.probes["fit_loop"]
+    assert (probe.is_off, probe.active) == (False, {"fakelib.trainer"})
+    rows = hooks_written(state)
+    assert rows == {
+        f"fakelib.trainer.{name}": (f"fakelib.trainer.{name}", "fit_loop", "active", "")
+        for name in ("Trainer.fit", "Trainer")
+    }
+    assert {len(row) for row in rows.values()} == {len(columns("hooks"))}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "detail"),
+    [
+        pytest.param("def fit", "def train", "no such name", id="renamed"),
+        pytest.param("self, x, y=None", "self, data", "its parameters are self, data", id="other"),
+        pytest.param("callbacks", "hooks", "it has no callbacks", id="a variable is gone"),
+    ],
+)
+def test_a_name_that_has_moved_turns_the_probe_off_and_is_recorded(
+    patched, state, before, after, detail
+):
+    assert patched(MODULE.replace(before, after)) == [], "nothing is patched"
+    probe = state.probes["fit_loop"]
+    assert (probe.state, probe.is_off) == ("missing", True)
+    assert probe.detail == f"fakelib.trainer.Trainer.fit: {detail}"
+    assert not probe.active
+    rows = hooks_written(state)
+    name = "fakelib.trainer.Trainer.fit"
+    assert rows[name] == (name, "fit_loop", "missing", detail)
+    assert rows["fakelib.trainer.Trainer"][2] == "active"
+    assert ("fit_loop", "missing", probe.detail) in state.writer.rows("probes")
+
+
+def test_a_name_that_has_moved_does_not_reach_the_script(patched, state, capsys):
+    patched("VALUE = 3\n")
+    assert sys.modules["fakelib.trainer"].VALUE == 3
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_patch_that_fails_turns_the_probe_off(patched, state, monkeypatch):
+    def fails(module):
+        raise RuntimeError("ours")
+
+    module = type(sys)("fakelib.other")
+    patching("fit_loop", fails)(module)
+    probe = state.probes["fit_loop"]
+    assert (probe.state, probe.active) == ("failed", set())
+    assert "RuntimeError: ours" in probe.detail
+
+
+def test_a_hook_is_recorded_once_and_again_when_it_has_changed(patched, state):
+    patched(MODULE)
+    hooks_written(state)
+    assert len(state.writer.rows("hooks")) == 2
+    hooks_written(state)
+    assert len(state.writer.rows("hooks")) == 2
+    key, hook = next(item for item in state.hooks.items() if item[1].name.endswith(".fit"))
+    state.hooks[key] = hook._replace(state="missing", detail="gone")
+    hooks_written(state)
+    assert state.writer.rows("hooks")[2:] == [(hook.name, "fit_loop", "missing", "gone")]
+
+
+def test_a_name_that_is_right_for_one_probe_and_wrong_for_another_is_recorded_as_both(
+    patched, state, monkeypatch
+):
+    monkeypatch.setitem(NAMES["calls"], "fakelib.trainer", {"Trainer.fit": Wanted(("model",))})
+    state.probes["calls"] = Probe("calls")
+    patched(MODULE)
+    patching("calls", lambda module: None)(sys.modules["fakelib.trainer"])
+    hooks_written(state)
+    names = [column.name for column in columns("hooks")]
+    keys = [column.name for column in columns("hooks") if column.is_key]
+    rows = [dict(zip(names, row, strict=True)) for row in state.writer.rows("hooks")]
+    kept = {tuple(row[key] for key in keys): row for row in rows}
+    fit = [row for row in kept.values() if row["name"] == "fakelib.trainer.Trainer.fit"]
+    found = {row["probe"]: row["state"] for row in fit}
+    assert found == {"fit_loop": "active", "calls": "missing"}
+
+
+def test_nothing_is_patched_in_a_process_that_is_not_watched(package, monkeypatch):
+    monkeypatch.setattr(_imports.Current, "state", None)
+    found = []
+    patching("fit_loop", found.append)(type(sys)("fakelib.other"))
+    assert found == []

@@ -43,7 +43,14 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         "epochs": [(1, 0, 100.0, 106.0, 0.1), (1, 1, 106.0, 112.0, None)],
         "steps": [_step(number) for number in range(STEPS)],
         "step_blocks": [(1, 0, 100, 50.0, 70.0, json.dumps({"call_s": 9.5}), '{"100": 100}')],
-        "callbacks": [(1, 0, "on_train_batch_end", "Log", SCRIPT, 2, STEPS, STEPS * 0.03)],
+        "callbacks": [
+            (1, 0, "on_train_batch_end", "Log", SCRIPT, 2, STEPS, STEPS * 0.03, 0.2, 1),
+            (1, 1, "on_epoch_end", "History", None, None, 2, 0.01, None, 0),
+        ],
+        "calls": [
+            (1, "save", SCRIPT, 2, "Functional", 2, 0.3, None, 0.2),
+            (0, "predict", SCRIPT, 4, "Functional", 1, 0.5, 0.4, 0.5),
+        ],
         "datasets": [
             (1, "TensorSlice", SCRIPT, 1, "[]", "{}"),
             (2, "Map", SCRIPT, 2, "[1]", json.dumps({"function": "decode"})),
@@ -57,6 +64,7 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             (1, 101.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
             (1, 105.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
         ],
+        "copies": [(1, 101.0, 0.4, 2, 8, 0.02), (1, 108.0, 0.4, 2, 8, 0.04)],
         "frames": [
             (1, SCRIPT, 2, "on_train_batch_end", 1),
             (2, "keras/trainer.py", 7, "one_step_on_data", 0),
@@ -65,8 +73,28 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         "stacks": [(1, "main", "[1, 2]"), (2, "input", "[1]"), (3, "main", "[3, 2]")],
         "samples": [(101.0 + number / 2, number % 3 + 1, 1, 4) for number in range(20)],
         "machine": [_machine(number) for number in range(24)],
+        "thread_groups": [
+            (name, 100.0 + number, 2, number * 0.5, None if name == "other" else number * 0.1)
+            for number in range(12)
+            for name in ("main", "tf.data", "other")
+        ],
+        "data_folders": [("/data", "ext4", 40, 4_000_000), ("/mnt/data", "nfs4", 2, None)],
+        "objects": [
+            (100.0 + number, kind, 100 + number, 4096 if kind == "tensors" else None)
+            for number in range(12)
+            for kind in ("tensors", "graphs")
+        ],
+        "device_memory": [
+            ("GPU:0", 100.0 + number, 10**9 + number, None if number else 2 * 10**9)
+            for number in range(12)
+        ],
+        "allocations": [(100.0 + number, SCRIPT, 2, 1000 * number, number) for number in range(12)],
         "overhead": [("step", 110.0, 200, 0.001), ("background", 110.0, 0, 0.05)],
         "probes": [("fit_loop", "active", None), ("machine", "failed", "no /proc")],
+        "hooks": [
+            ("keras.src.trainers.trainer.Trainer.compile", "fit_loop", "active", None),
+            ("keras.src.models.model.Model.save", "calls", "missing", "no such name"),
+        ],
         "sources": [(SCRIPT, "00ff", TEXT)],
         "device_requests": [("/GPU:0", SCRIPT, 3)],
         "notes": [(100.0, "no pipeline model: NotFoundError")],
@@ -93,7 +121,10 @@ def _step(number: int) -> tuple[Any, ...]:
     call_s = STEP_S - 0.04
     logs_s = None if is_traced else 0.001
     end_s = begin_s + STEP_S - 0.005
-    return (1, number // 30, number, begin_s, call_s, logs_s, 0.03, 0.01, end_s, 0.15)
+    # Of a loop that the script wrote itself only some of these are known.
+    wait_s = 0.001 if number % 2 else None
+    times = (begin_s, call_s, logs_s, 0.03, 0.01, end_s, 0.15, wait_s)
+    return (1, number // 30, number, *times)
 
 
 def _pipeline(number: int) -> tuple[Any, ...]:
@@ -119,12 +150,39 @@ def _py_input(number: int, source: str) -> tuple[Any, ...]:
 def _trace(number: int) -> tuple[Any, ...]:
     signature = f"TensorSpec(shape=({number},), dtype=tf.float32)"
     at_s = 100.05 + STEP_S * number
-    return (at_s, 0.1, "score", SCRIPT, 2, SCRIPT, 4, 40, signature, 77, 0, 1)
+    arguments = {"args": [["x", "tensor", f"float32 ({number},)"]], "more": 0, "jit": False}
+    told = json.dumps(arguments) if number % 2 else None
+    return (at_s, 0.1, "score", SCRIPT, 2, SCRIPT, 4, 40, signature, 77, 0, 1, told)
 
 
 def _machine(number: int) -> tuple[Any, ...]:
-    at_s = 100.0 + number / 2
-    return (at_s, number * 0.6, number * 0.4, 10**9, 0.1, 0.01, number * 0.9, 4096, 3, 12, 0.2)
+    known = {
+        "at_s": 100.0 + number / 2,
+        "cpu_s": number * 0.6,
+        "main_cpu_s": number * 0.4,
+        "rss_bytes": 10**9,
+        "run_delay_s": 0.1,
+        "main_run_delay_s": 0.01,
+        "system_busy_s": number * 0.9,
+        "read_bytes": 4096,
+        "major_faults": 3,
+        "threads": 12,
+        "pressure": 0.2,
+        "minor_faults": number * 10,
+        "chars_read": number * 4096,
+        "disk_wait_s": number * 0.01,
+        "swap_bytes": 0,
+        "system_swapped_bytes": 4096,
+        "io_pressure": 0.1,
+        "memory_pressure": 0.0,
+        "open_files": 20 + number,
+        "throttled_s": None,
+        "cgroup_bytes": None,
+        "python_blocks": 10**6,
+        "collections": number,
+        "collecting_s": number * 0.01,
+    }
+    return tuple(known[column.name] for column in columns("machine"))
 
 
 @pytest.fixture(scope="session")

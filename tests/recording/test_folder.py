@@ -246,6 +246,46 @@ def test_an_early_verdict_is_kept(tmp_path):
     assert folders.read_run_file(tmp_path)["early"] == early
 
 
+LOG_LINE = {
+    "pattern": "shuffle-fill",
+    "count": 2,
+    "first_s": 1.5,
+    "last_s": 2,
+    "text": "Filling up",
+    "numbers": [46432.0, 70000],
+}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        None,
+        5,
+        {},
+        [5],
+        [{}],
+        [LOG_LINE, None],
+        [{**LOG_LINE, "count": 0}],
+        [{**LOG_LINE, "count": 1.5}],
+        [{**LOG_LINE, "text": None}],
+        [{**LOG_LINE, "first_s": "early"}],
+        [{**LOG_LINE, "last_s": 1e300}],
+        [{**LOG_LINE, "numbers": [[]]}],
+        [{**LOG_LINE, "pattern": []}],
+    ],
+    ids=str,
+)
+def test_log_lines_of_the_wrong_shape_are_forgotten(tmp_path, lines):
+    (tmp_path / "run.json").write_text(json.dumps({"pid": 1, "log_lines": lines}))
+    assert folders.read_run_file(tmp_path) == {"pid": 1}
+
+
+@pytest.mark.parametrize("lines", [[], [LOG_LINE], [{**LOG_LINE, "new": 1}]], ids=len)
+def test_log_lines_are_kept(tmp_path, lines):
+    folders.write_run_file(tmp_path, {"log_lines": lines})
+    assert folders.read_run_file(tmp_path)["log_lines"] == lines
+
+
 # -- network file systems -------------------------------------------------------------------------
 
 MOUNTS = "\n".join(

@@ -82,6 +82,9 @@ def test_json_comes_back_as_what_it_means(run):
     assert main.rows("datasets")[1]["inputs"] == [1]
     assert main.rows("pipelines")[0]["nodes"][0][1] == "Root"
     assert main.rows("step_blocks")[0]["histogram"] == {"100": 100}
+    told = [row["arguments"] for row in main.rows("traces")]
+    assert told[0] is None, "nobody told"
+    assert told[1]["args"] == [["x", "tensor", "float32 (25,)"]]
 
 
 def test_the_processes_a_script_started_come_in_the_order_they_started(run, record):
@@ -325,6 +328,43 @@ def test_a_recording_from_before_a_column_was_added_is_read_if_it_may_miss(file,
     assert {row["pressure"] for row in rows} == {None}
 
 
+NEW_COLUMNS = {
+    "steps": ["wait_s"],
+    "callbacks": ["cpu_s", "is_user"],
+    "traces": ["arguments"],
+    "machine": [column.name for column in columns("machine")[11:]],
+}
+NEW_TABLES = [
+    *("calls", "copies", "thread_groups", "data_folders", "objects"),
+    *("device_memory", "allocations", "hooks"),
+]
+
+
+def test_a_recording_of_the_first_quickfit_is_read_and_diagnosed(file, change):
+    """It had only `fit` loops, and a dozen tables and columns less."""
+    kept = {table: list(names) for table, names in description().items()}
+    statements = [f"DROP TABLE {table}" for table in NEW_TABLES]
+    for table in NEW_TABLES:
+        del kept[table]
+    for table, names in NEW_COLUMNS.items():
+        statements += [f"ALTER TABLE {table} DROP COLUMN {name}" for name in names]
+        kept[table] = [name for name in kept[table] if name not in names]
+    fact = json.dumps(kept)
+    change(file, *statements, f"UPDATE meta SET value = '{fact}' WHERE key = 'tables'")
+    process = read_process(file)
+    assert all(process.rows(table) == [] for table in NEW_TABLES)
+    for table, names in NEW_COLUMNS.items():
+        assert {row[name] for row in process.rows(table) for name in names} == {None}
+    assert diagnose(file).breakdown is not None
+
+
+@pytest.mark.parametrize("column", ["call_s", "callbacks_s", "wait_s", "logs_s", "cpu_s"])
+def test_steps_of_which_a_part_was_not_measured_are_read_and_diagnosed(file, change, column):
+    change(file, f"UPDATE steps SET {column} = NULL")
+    assert {row[column] for row in read_process(file).rows("steps")} == {None}
+    assert diagnose(file).breakdown is not None
+
+
 def test_a_recording_that_never_had_a_column_that_is_needed_is_damaged(file, change):
     tables = description()
     tables["steps"].remove("end_s")
@@ -450,6 +490,15 @@ WRONG_SHAPES = [
     ("pipelines", "nodes", '[[1, "Root", 1, NaN, 0, 0, null, null, 0, 0, false, []]]'),
     ("pipelines", "nodes", '[[1, "Root", 1, 0, 0, 0, null, null, 0, 0, false, 3]]'),
     ("pipelines", "nodes", '[[1, "Root", 1, 0, 0, 0, "a", null, 0, 0, false, []]]'),
+    ("traces", "arguments", "[]"),
+    ("traces", "arguments", '{"args": {"x": 1}}'),
+    ("traces", "arguments", '{"args": [["x", "tensor"]]}'),
+    ("traces", "arguments", '{"args": [["x", "tensor", 7]]}'),
+    ("traces", "arguments", '{"more": "many"}'),
+    ("traces", "arguments", '{"jit": 1}'),
+    ("traces", "arguments", '{"relaxed": "no"}'),
+    ("traces", "arguments", '{"merged": 0}'),
+    ("traces", "arguments", '{"merged": 1.5}'),
     ("stacks", "frames", '{"a": 1}'),
     ("stacks", "frames", '["a"]'),
     ("stacks", "frames", "[[1]]"),

@@ -33,10 +33,16 @@ def test_kinds_are_those_a_reader_can_check(table):
     assert {column.kind for column in columns(table)} <= {"TEXT", "INTEGER", "REAL"}
 
 
-def test_every_column_of_json_is_text_that_cannot_miss():
-    for table, name in shapes.SHAPES:
-        column = next(c for c in columns(table) if c.name == name)
-        assert (column.kind, column.may_miss) == ("TEXT", False)
+@pytest.mark.parametrize(("table", "name"), shapes.SHAPES)
+def test_a_column_of_json_is_text_and_misses_only_where_its_shape_lets_it(table, name):
+    column = next(c for c in columns(table) if c.name == name)
+    assert column.kind == "TEXT"
+    assert column.may_miss == shapes.SHAPES[table, name](None)
+
+
+def test_only_the_arguments_of_a_trace_may_miss_of_all_json():
+    missing = [place for place, check in shapes.SHAPES.items() if check(None)]
+    assert missing == [("traces", "arguments")]
 
 
 def test_json_of_a_file_name_that_is_not_utf_8_can_be_printed():

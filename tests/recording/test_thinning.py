@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quickfit.recording import thinning
 from quickfit.recording.reader import read_process
-from quickfit.recording.schema import TABLES, create_sql
+from quickfit.recording.schema import TABLES, columns, create_sql
 from quickfit.recording.writer import Writer
 
 
@@ -26,7 +26,12 @@ def db():
 
 def step(number: int, duration_s: float, loop: int = 1) -> tuple[object, ...]:
     logs_s, begin_s = None if number % 3 else 0.25, 100.0 * number
-    return (loop, 0, number, begin_s, 0.5, logs_s, 0.125, 0.0625, begin_s + duration_s, 1.0)
+    times = (begin_s, 0.5, logs_s, 0.125, 0.0625, begin_s + duration_s, 1.0, 0.03125)
+    return (loop, 0, number, *times)
+
+
+def insert(db: sqlite3.Connection, table: str, rows: list[tuple[object, ...]]) -> None:
+    db.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(columns(table)))})", rows)
 
 
 def count(db: sqlite3.Connection, table: str) -> int:
@@ -67,6 +72,7 @@ def test_a_hundred_thousand_steps_stay_bounded_and_add_up(tmp_path):
     # Every value is a sum of powers of two: exact, not nearly.
     assert sum(block["sums"]["call_s"] for block in blocks) == 0.5 * thinned
     assert sum(block["sums"]["callbacks_s"] for block in blocks) == 0.125 * thinned
+    assert sum(block["sums"]["wait_s"] for block in blocks) == 0.03125 * thinned
     assert sum(b["sums"]["logs_s"] for b in blocks) == 0.25 * math.ceil(thinned / 3)
     assert sum(sum(block["histogram"].values()) for block in blocks) == thinned
     assert [b["first_step"] for b in blocks] == sorted(b["first_step"] for b in blocks)
@@ -78,7 +84,7 @@ def test_quantiles_of_the_histogram_are_within_nine_percent(db):
     numbers = random.Random(2)
     durations = [numbers.lognormvariate(-3, 1.5) for _ in range(30_000)]
     rows = [step(number, duration_s) for number, duration_s in enumerate(durations)]
-    db.executemany(f"INSERT INTO steps VALUES ({','.join('?' * 10)})", rows)
+    insert(db, "steps", rows)
     thinning.thin(db, "steps")
     thinning.thin(db, "step_blocks")
     steps, _, histogram = totals(db)
@@ -94,7 +100,7 @@ def test_quantiles_of_the_histogram_are_within_nine_percent(db):
 
 def test_blocks_do_not_cross_loops(db):
     rows = [step(number, 0.1, loop=number // 70) for number in range(thinning.FULL_STEPS + 350)]
-    db.executemany(f"INSERT INTO steps VALUES ({','.join('?' * 10)})", rows)
+    insert(db, "steps", rows)
     left = thinning.thin(db, "steps")
     blocks = db.execute("SELECT loop, first_step, steps FROM step_blocks").fetchall()
     assert left == thinning.FULL_STEPS
@@ -104,7 +110,7 @@ def test_blocks_do_not_cross_loops(db):
 @pytest.mark.parametrize("steps", [0, 5, thinning.FULL_STEPS])
 def test_steps_that_fit_are_not_thinned(db, steps):
     rows = [step(number, 0.1) for number in range(steps)]
-    db.executemany(f"INSERT INTO steps VALUES ({','.join('?' * 10)})", rows)
+    insert(db, "steps", rows)
     assert thinning.thin(db, "steps") == steps
     assert count(db, "step_blocks") == 0
 
@@ -180,18 +186,29 @@ def test_nothing_is_below_the_first_bin(seconds):
 # -- snapshots and samples ------------------------------------------------------------------------
 
 
+# Two series of each table, and the columns that tell them apart.
+SERIES = {
+    "pipelines": ("iterator", lambda at_s, n: (n, at_s, 1, 0.5, 1, "[]")),
+    "py_inputs": ("id", lambda at_s, n: (n, at_s, 1, "g", "n", None, None, 1, at_s, 0.0, 0.0, 0)),
+    "machine": ("1", lambda at_s, n: (at_s, *(0,) * 23)),
+    "thread_groups": ("name", lambda at_s, n: (f"group {n}", at_s, 1, at_s, None)),
+    "objects": ("kind", lambda at_s, n: (at_s, f"kind {n}", at_s, None)),
+    "device_memory": ("device", lambda at_s, n: (f"GPU:{n}", at_s, at_s, None)),
+    "allocations": ("file || line", lambda at_s, n: (at_s, "a.py", n, at_s, 1)),
+}
+
+
+def test_every_table_that_grows_with_time_has_a_bound():
+    merged = {"steps", "step_blocks", "samples", "traces"}
+    assert SERIES.keys() | merged == thinning.BOUNDS.keys()
+
+
 @pytest.mark.parametrize("left", [1, 2, 3, 8, 9])
-@pytest.mark.parametrize("table", ["pipelines", "py_inputs", "machine"])
+@pytest.mark.parametrize("table", SERIES)
 def test_snapshots_keep_the_first_and_the_last_of_each_series(db, table, left):
-    for at_s in range(left):
-        for series in (1, 2) if table != "machine" else (1,):
-            row = {
-                "pipelines": (series, at_s, 1, 0.5, 1, "[]"),
-                "py_inputs": (series, at_s, 1, "g", "n", None, None, 1, at_s, 0.0, 0.0, 0),
-                "machine": (at_s, *(0,) * 10),
-            }[table]
-            db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
-    key = {"pipelines": "iterator", "py_inputs": "id", "machine": "1"}[table]
+    key, row_of = SERIES[table]
+    numbers = (1, 2) if table != "machine" else (1,)
+    insert(db, table, [row_of(at_s, n) for at_s in range(left) for n in numbers])
     before = db.execute(f"SELECT {key}, * FROM {table} ORDER BY rowid").fetchall()
     number = thinning.thin(db, table)
     after = db.execute(f"SELECT {key}, * FROM {table} ORDER BY rowid").fetchall()
@@ -207,7 +224,7 @@ def test_snapshots_keep_the_first_and_the_last_of_each_series(db, table, left):
 def test_a_long_run_has_bounded_snapshots_that_span_all_of_it(tmp_path):
     writer = Writer(tmp_path, {"role": "main"})
     for number in range(20_000):
-        writer.add("machine", (float(number), number * 0.5, *(None,) * 9))
+        writer.add("machine", (float(number), number * 0.5, *(None,) * 22))
         if number % 200 == 0:
             writer.flush()
     writer.close()
@@ -243,3 +260,62 @@ def test_samples_of_ever_new_loops_end_the_search_for_a_window(db, monkeypatch):
     rows = [(float(number), 1, number, 1) for number in range(50)]
     db.executemany("INSERT INTO samples VALUES (?, ?, ?, ?)", rows)
     assert thinning.thin(db, "samples") == 50
+
+
+# -- traces ---------------------------------------------------------------------------------------
+
+
+def trace(number: int, *, name: str = "step", merged: int | None = None) -> tuple[object, ...]:
+    told = (
+        None
+        if merged is None
+        else json.dumps({"args": [["x", "t", str(number)]], "merged": merged})
+    )
+    return (float(number), 0.25, name, "a.py", 3, "a.py", 9, 10, None, 1, 0, 1, told)
+
+
+def traces(db: sqlite3.Connection) -> list[tuple[float, str, float, int]]:
+    """Return the rows as moment, name, seconds and of how many traces each tells."""
+    rows = db.execute("SELECT at_s, name, duration_s, arguments FROM traces ORDER BY rowid")
+    return [(*row[:3], json.loads(row[3] or "{}").get("merged", 1)) for row in rows]
+
+
+def test_traces_of_the_same_code_are_merged_and_none_is_lost(db, monkeypatch):
+    monkeypatch.setattr(thinning, "FULL_TRACES", 2)
+    insert(db, "traces", [trace(number) for number in range(7)])
+    assert thinning.thin(db, "traces") == 5
+    assert traces(db) == [
+        *((0.0, "step", 0.25, 1), (1.0, "step", 0.25, 1)),
+        *((3.0, "step", 0.5, 2), (5.0, "step", 0.5, 2), (6.0, "step", 0.25, 1)),
+    ]
+
+
+def test_merged_traces_that_are_merged_again_count_all_of_them(db, monkeypatch):
+    monkeypatch.setattr(thinning, "FULL_TRACES", 0)
+    insert(db, "traces", [trace(number, merged=3) for number in range(3)])
+    thinning.thin(db, "traces")
+    thinning.thin(db, "traces")
+    assert traces(db) == [(2.0, "step", 0.75, 9)]
+    told = json.loads(db.execute("SELECT arguments FROM traces").fetchone()[0])
+    assert told["args"] == [["x", "t", "2"]], "what the newest trace was given"
+
+
+def test_traces_of_other_code_are_not_merged(db, monkeypatch):
+    monkeypatch.setattr(thinning, "FULL_TRACES", 0)
+    rows = [trace(number, name=f"step_{number}") for number in range(4)]
+    insert(db, "traces", rows)
+    assert thinning.thin(db, "traces") == 4
+    assert [seen for *_, seen in traces(db)] == [1] * 4
+
+
+def test_a_function_that_is_traced_in_every_step_stays_a_small_file(tmp_path):
+    writer = Writer(tmp_path, {"role": "main"})
+    for number in range(20_000):
+        writer.add("traces", trace(number))
+        if number % 500 == 499:
+            writer.flush()
+    writer.close()
+    rows = read_process(writer.path).rows("traces")
+    assert len(rows) <= thinning.BOUNDS["traces"] + 500
+    assert sum((row["arguments"] or {}).get("merged", 1) for row in rows) == 20_000
+    assert sum(row["duration_s"] for row in rows) == 5_000.0

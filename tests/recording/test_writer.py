@@ -20,7 +20,7 @@ from quickfit.recording.writer import Writer
 
 
 def step(number: int) -> tuple[object, ...]:
-    return (1, 0, number, float(number), 0.5, None, 0.1, 0.1, number + 0.9, 0.4)
+    return (1, 0, number, float(number), 0.5, None, 0.1, 0.1, number + 0.9, 0.4, None)
 
 
 # Flushes once per line it is given, and says how many steps it has written. Closes now and then,
@@ -33,7 +33,8 @@ writer = Writer(Path(sys.argv[1]), {"role": "main", "argv": []})
 flushed = 0
 for line in sys.stdin:
     for number in range(20):
-        writer.add_step((1, 0, flushed, flushed, 0.5, None, 0.1, 0.1, flushed + 0.9, 0.4))
+        times = (flushed, 0.5, None, 0.1, 0.1, flushed + 0.9, 0.4, None)
+        writer.add_step((1, 0, flushed, *times))
         flushed += 1
     writer.add("notes", (1.0, "x" * 2000))
     writer.flush()

@@ -19,6 +19,7 @@ from quickfit.findings import (
     Location,
     NotChecked,
     Overhead,
+    Phase,
     RunOutcome,
     Severity,
     Symptom,
@@ -50,6 +51,16 @@ BREAKDOWN = Breakdown(
         BreakdownPart("host", "Keras between steps", 0.0004, 0.004),
     ),
     time_to_first_step_s=8.2,
+)
+PHASES = (
+    Phase("imports", "imports", 3.1),
+    Phase("data", "data", 0.4, "train.py:12"),
+    Phase("model", "model", 0.05),
+    Phase("other", "other Python", 0.3, "train.py:20"),
+    Phase("tracing", "tracing", 1.2),
+    Phase("shuffle_fill", "shuffle fill", 2.5, "10,000 elements, train.py:31"),
+    Phase("first_batch", "first batch", 0.2),
+    Phase("first_step", "first step", 0.45),
 )
 COMPUTE_BREAKDOWN = replace(
     BREAKDOWN,
@@ -130,6 +141,7 @@ def full_diagnosis() -> Diagnosis:
         advice=("Larger batches: 32 images fill 40 % of the cores.",),
         notes=("The machine was busy: other processes took 18 % of the cores.",),
         early=EarlyVerdict("compute-bound: the model is the limit", at_step=20, held=False),
+        phases=PHASES,
     )
 
 

@@ -11,6 +11,7 @@ from quickfit.findings import (
     FixClass,
     Gain,
     NotChecked,
+    Phase,
     RunOutcome,
     Symptom,
 )
@@ -162,3 +163,40 @@ def test_only_probes_that_are_off_are_told():
 def test_a_run_whose_name_needs_quotes_gives_a_command_to_paste():
     shown = view(diagnosis(run="/data/my runs/a.qfrun"))
     assert shown.command == "quickfit report '/data/my runs/a.qfrun' --format json"
+
+
+def first_step_of(*phases, breakdown=None):
+    return view(diagnosis(phases=phases, breakdown=breakdown)).first_step
+
+
+def test_the_time_to_the_first_step_is_told_by_phase_without_the_small_ones():
+    assert view(full_diagnosis()).first_step == (
+        "after 8.2 s: imports 3.1 s, data 400 ms (train.py:12), other Python 300 ms (train.py:20), "
+        "tracing 1.2 s, shuffle fill 2.5 s (10,000 elements, train.py:31), first batch 200 ms, "
+        "first step 450 ms"
+    )
+
+
+def test_a_phase_below_one_percent_of_the_time_is_left_out():
+    told = first_step_of(Phase("imports", "imports", 99.5), Phase("data", "data", 0.5))
+    assert told == "after 1 min 40 s: imports 1 min 40 s"
+
+
+def test_a_run_without_a_first_step_says_where_it_was_last_seen():
+    told = first_step_of(
+        Phase("imports", "imports", 3.0),
+        Phase("shuffle_fill", "shuffle fill", 9.0, "400 of 1,000 elements", is_open=True),
+    )
+    assert told == (
+        "none in 12 s: imports 3.0 s, shuffle fill 9.0 s (400 of 1,000 elements); "
+        "last seen in shuffle fill"
+    )
+
+
+def test_phases_that_took_no_time_are_not_listed():
+    assert first_step_of(Phase("imports", "imports", 0.0)) == "after 0 s"
+
+
+def test_without_phases_the_time_to_the_first_step_is_that_of_the_breakdown():
+    assert first_step_of(breakdown=BREAKDOWN) == "after 8.2 s"
+    assert first_step_of() == ""

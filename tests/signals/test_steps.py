@@ -16,10 +16,12 @@ def rows(times, per_epoch=1000):
                 "step": index + 1,
                 "begin_s": at_s,
                 "call_s": step_s * 0.9,
+                "logs_s": None,
                 "callbacks_s": step_s * 0.1,
                 "callbacks_cpu_s": 0.0,
                 "end_s": at_s + step_s,
                 "cpu_s": 0.001,
+                "wait_s": None,
             }
         )
         at_s += step_s
@@ -67,3 +69,37 @@ def test_the_steps_before_a_moment_are_found():
     recent = steps.before(12.05, 3)
     assert [step.number for step in recent] == [18, 19, 20]
     assert len(steps.before(0.0, 3)) == 0
+
+
+def test_a_part_that_was_not_measured_is_left_out_of_its_mean():
+    made = rows([0.1] * 30)
+    for index, row in enumerate(made):
+        row["callbacks_s"] = None
+        row["wait_s"] = 0.02 if index % 2 else None
+        row["logs_s"] = 0.01
+    steps = steps_of_loop(made, 1)
+    assert steps is not None
+    assert steps.mean_of("wait_s") == pytest.approx(0.02)
+    assert steps.mean_of("logs_s") == pytest.approx(0.01)
+    assert steps.mean_of("callbacks_s") == 0.0
+    assert {step.callbacks_s for step in steps.steps} == {None}
+
+
+def test_steps_whose_call_was_not_measured_have_their_times_all_the_same():
+    """A loop inside a compiled function tells only how often its optimizer has counted."""
+    made = rows([9.0] + [0.1] * 29)
+    for row in made:
+        row.update(call_s=None, logs_s=None, callbacks_s=None, callbacks_cpu_s=None, cpu_s=None)
+    steps = steps_of_loop(made, 1)
+    assert steps is not None
+    assert (steps.warmup, steps.mean_s) == (5, pytest.approx(0.1))
+    assert steps.mean_of("call_s") == 0.0
+
+
+def test_a_recording_without_the_column_of_waits_has_none():
+    made = rows([0.1] * 30)
+    for row in made:
+        del row["wait_s"]
+    steps = steps_of_loop(made, 1)
+    assert steps is not None
+    assert {step.wait_s for step in steps.steps} == {None}

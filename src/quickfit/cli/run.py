@@ -11,7 +11,16 @@ import typer
 from quickfit.errors import UsageError
 
 # Which words before the script's name are ours, and whether a value follows.
-OPTIONS = {"-m": True, "--output": True, "--steps": True, "--for": True, "--help": False}
+OPTIONS = {
+    "-m": True,
+    "--output": True,
+    "--steps": True,
+    "--for": True,
+    "--memory": False,
+    "--log-lines": False,
+    "--no-log-lines": False,
+    "--help": False,
+}
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -40,6 +49,22 @@ def run(
             "--for", metavar="TIME", help="End it at the first step after TIME: 90, 60s, 5m, 1h."
         ),
     ] = None,
+    memory: Annotated[
+        bool,
+        typer.Option(
+            "--memory",
+            help="Find the lines that hold more and more memory. Steps are several times slower"
+            " meanwhile: it is for a second run.",
+        ),
+    ] = False,
+    log_lines: Annotated[
+        bool | None,
+        typer.Option(
+            "--log-lines/--no-log-lines",
+            help="Read TensorFlow's log on stderr for evidence, such as a shuffle buffer that"
+            " fills. [default: if stderr is a terminal]",
+        ),
+    ] = None,
 ) -> None:
     """Watch a training script and say what makes it slow.
 
@@ -52,24 +77,36 @@ def run(
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
     script between two steps; nothing after the training loop runs then.
 
+    TensorFlow's warnings are read on their way to the terminal, unchanged. --log-lines reads
+    them in a file or a pipe too; --no-log-lines is for scripts that draw on the whole screen.
+
     The recording goes to .quickfit/runs, which ignores itself in git; the newest 20 are kept.
     """
-    _start(words or [], module, output=output, stop=asked_stop(steps, duration))
+    stop = asked_stop(steps, duration)
+    _start(words or [], module, output=output, stop=stop, log_lines=log_lines, memory=memory)
 
 
 def _start(
-    words: list[str], module: str | None, *, output: Path | None, stop: dict[str, float] | None
+    words: list[str],
+    module: str | None,
+    *,
+    output: Path | None,
+    stop: dict[str, float] | None,
+    log_lines: bool | None,
+    memory: bool,
 ) -> NoReturn:
     from quickfit.launch import parent
     from quickfit.launch.target import Target
 
     if module is not None:
-        parent.run(Target(module=module, args=tuple(words)), output=output, stop=stop)
-    if not words:
+        target = Target(module=module, args=tuple(words))
+    elif words:
+        target = Target(script=words[0], args=tuple(words[1:]))
+    else:
         raise UsageError(
             "run: no script was given.\nName the script that trains:\n    quickfit run train.py"
         )
-    parent.run(Target(script=words[0], args=tuple(words[1:])), output=output, stop=stop)
+    parent.run(target, output=output, stop=stop, log_lines=log_lines, memory=memory)
 
 
 def asked_stop(steps: str | None, duration: str | None) -> dict[str, float] | None:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
+
 from quickfit.errors import SignalMissing
-from quickfit.findings import Breakdown, BreakdownPart
+from quickfit.findings import Breakdown, BreakdownPart, Location
 from quickfit.signals import Signals
 from quickfit.signals.steps import Steps
 
 LABELS = {
     "input_wait": "waiting for input",
+    "copies": "copying into tensors",
     "tracing": "tracing",
     "step": "the train step",
+    "logs": "metrics and logs",
     "callbacks": "callbacks",
-    "between": "between steps",
+    "between": "Python between steps",
+    "looks": "predict and evaluate calls",
     "validation": "validation",
+    "checkpoint": "saving checkpoints",
+    "epoch_callbacks": "callbacks at epochs",
+    "iterator_ends": "ending iterators",
     "epoch_ends": "between epochs",
+    "fit_calls": "between calls of fit",
+    "unattributed": "not attributed",
 }
+# A part this small needs no explanation.
+MIN_DETAIL_SHARE = 0.05
+# The line that most samples were at is named if it has this share of them.
+MIN_LINE_SHARE = 0.3
 
 
 def breakdown(signals: Signals) -> Breakdown | None:
@@ -26,15 +40,12 @@ def breakdown(signals: Signals) -> Breakdown | None:
         return None
     if steps is None or not steps.steps:
         return None
-    seconds = _seconds(signals, steps)
-    whole = signals.whole_time
-    seconds |= {
-        "validation": whole.validation_s / len(steps.steps),
-        "epoch_ends": whole.between_s / len(steps.steps),
-    }
-    whole_s = whole.total_s / len(steps.steps)
+    inside, around = _seconds(signals, steps), _around(signals, len(steps.steps))
+    seconds = {**inside, **{name: s + inside.get(name, 0.0) for name, s in around.items()}}
+    whole_s = signals.whole_time.total_s / len(steps.steps)
+    shares = {name: value / whole_s if whole_s else 0.0 for name, value in seconds.items()}
     parts = tuple(
-        BreakdownPart(name, LABELS[name], value, value / whole_s if whole_s else 0.0)
+        BreakdownPart(name, LABELS[name], value, shares[name], _detail(name, shares[name], signals))
         for name, value in seconds.items()
     )
     return Breakdown(
@@ -48,25 +59,74 @@ def breakdown(signals: Signals) -> Breakdown | None:
 
 
 def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
-    """Return the mean seconds per step of each part."""
+    """Return the mean seconds per step of each part of the steps."""
     callbacks_s = steps.mean_of("callbacks_s")
     call_s = steps.mean_of("call_s")
-    between_s = max(steps.mean_s - call_s - callbacks_s, 0.0)
-    traced_s = min(signals.traced_s(steps.begin_s, steps.end_s) / len(steps.steps), steps.mean_s)
+    asked_s = steps.mean_of("wait_s")
+    between_s = max(steps.mean_s - call_s - callbacks_s - asked_s, 0.0)
+    parts = {"step": call_s, "callbacks": callbacks_s, "between": between_s}
     try:
-        wait_s: float | None = min(signals.wait.step_s, call_s)
+        wait_s = signals.wait.step_s
     except SignalMissing:
-        wait_s = None  # then it stays inside the step, and no share is claimed for it
+        pass  # then it stays inside the step, and no share is claimed for it
+    else:
+        # Where Python asks for the batch, the wait lies outside the call.
+        inside_s = 0.0 if asked_s else min(wait_s, call_s)
+        parts = {"input_wait": asked_s or inside_s, **parts, "step": call_s - inside_s}
+    parts["logs"] = _take(parts, "step", steps.mean_of("logs_s"))
+    parts["copies"] = _take(parts, "step", signals.copies_s or 0.0)
+    traced_s = min(signals.traced_s(steps.begin_s, steps.end_s) / len(steps.steps), steps.mean_s)
     # A trace in a callback belongs to the callback; only one inside the call is taken from it.
-    step_s = max(call_s - (wait_s or 0.0), 0.0)
-    parts = {"step": step_s, "callbacks": callbacks_s, "between": between_s}
-    if wait_s is not None:
-        parts = {"input_wait": wait_s, **parts}
-    if traced_s > 0:
-        place = "callbacks" if callbacks_s > traced_s and step_s < traced_s else "step"
-        taken = min(traced_s, parts[place])
-        parts = {**parts, place: parts[place] - taken, "tracing": taken}
-    return parts
+    place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"
+    parts["tracing"] = _take(parts, place, traced_s)
+    parts["looks"] = _take(parts, "between", signals.whole_time.looks_in_steps_s / len(steps.steps))
+    saves_s = signals.whole_time.saves_in_steps_s / len(steps.steps)
+    parts["checkpoint"] = _take(parts, "callbacks" if callbacks_s else "between", saves_s)
+    measured = ("input_wait", "step", "callbacks", "between")
+    return {name: value for name, value in parts.items() if value > 0 or name in measured}
+
+
+def _take(parts: dict[str, float], name: str, wanted_s: float) -> float:
+    taken_s = min(wanted_s, parts[name])
+    parts[name] -= taken_s
+    return taken_s
+
+
+def _around(signals: Signals, steps: int) -> dict[str, float]:
+    """Return the seconds per step of what lies between the steps."""
+    whole = signals.whole_time
+    spent = {
+        "validation": whole.validation_s,
+        "checkpoint": whole.saves_s,
+        "epoch_callbacks": whole.epoch_callbacks_s,
+        "iterator_ends": whole.iterator_ends_s,
+        "epoch_ends": whole.epoch_ends_s,
+        "fit_calls": whole.calls_s,
+        "unattributed": whole.unattributed_s,
+    }
+    always = ("validation", "epoch_ends", "unattributed")
+    return {name: value / steps for name, value in spent.items() if value > 0 or name in always}
+
+
+def _detail(name: str, share: float, signals: Signals) -> str:
+    """Say who spends the time of a part, where that is known."""
+    if share < MIN_DETAIL_SHARE:
+        return ""
+    if name in ("callbacks", "epoch_callbacks"):
+        times = signals.callbacks if name == "callbacks" else signals.epoch_callbacks
+        slowest = times[0] if times else None
+        return f"{slowest.name} {_at(slowest.location)}".strip() if slowest else ""
+    if name == "checkpoint":
+        saves = [c for c in signals.calls if c.kind == "save" and c.loop == signals.loop.id]
+        return _at(saves[0].location) if saves else ""
+    if name == "between":
+        line = signals.hot_line_between()
+        return _at(line.location) if line and line.share >= MIN_LINE_SHARE else ""
+    return ""
+
+
+def _at(where: Location | None) -> str:
+    return f"{os.path.basename(where.file)}:{where.line}" if where else ""
 
 
 def _time_to_first_step(signals: Signals) -> float | None:

@@ -9,6 +9,9 @@ from quickfit.causes import Cause, catalogue
 from quickfit.diagnosis import outcome
 from quickfit.diagnosis.breakdown import breakdown
 from quickfit.diagnosis.device import device_verdict
+from quickfit.diagnosis.first_step import phases
+from quickfit.diagnosis.inside import made_before
+from quickfit.diagnosis.memory import memory_notes, memory_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
 from quickfit.diagnosis.ranking import ranked
@@ -31,7 +34,10 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     findings = ranked(without_double_claims(findings))
     parts = breakdown(signals)
     device = device_verdict(recording.main, signals)
-    said = verdict(signals, findings, parts, device)
+    if signals.is_memory_run:
+        said = memory_verdict(signals)
+    else:
+        said = verdict(signals, findings, parts, device)
     return Diagnosis(
         run=str(recording.path),
         script=_script(recording),
@@ -45,8 +51,15 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         overhead=overhead(signals),
         outcome=outcome.run_outcome(recording),
         advice=said.advice,
-        notes=(*said.notes, *_last_seen(recording, signals, said), *recording.problems),
+        notes=(
+            *said.notes,
+            *made_before(signals),
+            *memory_notes(signals),
+            *_last_seen(recording, signals, said),
+            *recording.problems,
+        ),
         early=_early(recording, said, findings),
+        phases=phases(signals),
     )
 
 
@@ -55,6 +68,9 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
     clear: list[Clear] = []
     not_checked: list[NotChecked] = []
     for cause in catalogue().values():
+        if signals.is_memory_run:
+            not_checked.append(NotChecked(cause.name, "needs a run without --memory"))
+            continue
         try:
             finding = _ask(cause, signals)
         except SignalMissing as missing:
@@ -101,7 +117,8 @@ def _script(recording: Recording) -> str:
 
 def _last_seen(recording: Recording, signals: Signals, said: Verdict) -> tuple[str, ...]:
     """Say where a run was that did not end by itself; without steps the verdict has said it."""
-    ended = recording.run.get("exit_code") is not None or not recording.run
+    run = recording.run
+    ended = run.get("exit_code") is not None or not run or bool(run.get("inside"))
     return () if ended or said.kind == "no-steps" else last_seen(signals)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from quickfit.findings import Overhead
 from quickfit.signals import Signals
 
+_OFF = ("failed", "off", "missing")
+
 
 def overhead(signals: Signals) -> Overhead:
     """Return the measured cost on the main thread per step and in the background."""
@@ -18,10 +20,14 @@ def overhead(signals: Signals) -> Overhead:
     probes = tuple(
         (
             row["name"],
-            f"off: {row['detail']}" if row["state"] in ("failed", "off") else row["state"],
+            f"off: {row['detail']}" if row["state"] in _OFF else row["state"],
         )
         for row in process.rows("probes")
     )
     step_s = step["cpu_s"] / step["calls"] if step and step["calls"] else None
     used_s = background["cpu_s"] if background else None
-    return Overhead(step_s, share, used_s, probes)
+    hooks = tuple(
+        (row["name"], f"missing: {row['detail']}" if row["state"] == "missing" else row["state"])
+        for row in process.rows("hooks")
+    )
+    return Overhead(step_s, share, used_s, probes, hooks)

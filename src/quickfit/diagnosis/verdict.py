@@ -16,8 +16,11 @@ MAX_WAIT_SHARE = 0.10
 MAX_BESIDE_SHARE = 0.10
 # Validation and epoch ends are part of every run; from here they, not the model, are the limit.
 MAX_OUTSIDE_SHARE = 0.30
-BESIDE = ("callbacks", "tracing", "between")
-OUTSIDE = ("validation", "epoch_ends")
+BESIDE = ("callbacks", "tracing", "between", "copies", "logs", "looks")
+OUTSIDE = (
+    *("validation", "checkpoint", "epoch_callbacks", "iterator_ends", "epoch_ends"),
+    *("fit_calls", "unattributed"),
+)
 # Others on the machine are worth a word from here, as a share of the cores.
 BUSY_SHARE = 0.25
 # The main thread ready but without a core for this share of the time: numbers cannot be trusted.
@@ -95,7 +98,7 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
     outside, beside = _largest(parts, OUTSIDE), _largest(parts, BESIDE)
     for part, limit in ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE)):
         if part.share >= limit:
-            text = f"no known cause, but {part.label} takes {units.share(part.share)} of the time"
+            text = f"no known cause, but {units.share(part.share)} of the time is {part.label}"
             return Verdict("inconclusive", f"inconclusive: {text}", notes=notes)
     text = "compute-bound: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:

@@ -152,12 +152,16 @@ class DeviceVerdict:
 
 @dataclass(frozen=True)
 class BreakdownPart:
-    """One part of the training time: its name, seconds per step and share of the time."""
+    """One part of the training time: its name, seconds per step and share of the time.
+
+    `detail` says who spends it: a callback, a line.
+    """
 
     name: str
     label: str
     step_s: float
     share: float
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,21 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """One phase before the end of the first step.
+
+    `detail` says where: a line, how full a buffer is. `is_open` marks the one that a run without
+    a first step was in when it was last seen.
+    """
+
+    name: str
+    label: str
+    seconds: float
+    detail: str = ""
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
 class Overhead:
     """What quickfit itself cost, measured while it watched.
 
@@ -183,6 +202,7 @@ class Overhead:
     threads_core_share: float | None
     threads_cpu_s: float | None = None
     probes: tuple[tuple[str, str], ...] = ()
+    hooks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,7 +227,8 @@ class RunOutcome:
 class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
-    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps`.
+    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
+    `--memory`, `memory`.
     """
 
     run: str
@@ -224,3 +245,4 @@ class Diagnosis:
     advice: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     early: EarlyVerdict | None = None
+    phases: tuple[Phase, ...] = ()

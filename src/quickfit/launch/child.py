@@ -14,6 +14,7 @@ from typing import Any
 RUN_VARIABLE = "QUICKFIT_RUN"
 ROLE_VARIABLE = "QUICKFIT_ROLE"
 STOP_VARIABLE = "QUICKFIT_STOP"
+MEMORY_VARIABLE = "QUICKFIT_MEMORY"
 
 
 def boot(role: str) -> None:
@@ -28,6 +29,8 @@ def boot(role: str) -> None:
     from quickfit.probes import session
 
     session.start(folder, role=role, stop=asked_stop() if role == "main" else None)
+    if os.environ.get(MEMORY_VARIABLE):
+        session.follow_allocations()
 
 
 def asked_stop() -> dict[str, Any] | None:  # numbers by name, as JSON carries them

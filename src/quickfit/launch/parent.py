@@ -15,7 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 from quickfit.launch import verdict
-from quickfit.launch.child import ROLE_VARIABLE, RUN_VARIABLE, STOP_VARIABLE
+from quickfit.launch.child import MEMORY_VARIABLE, ROLE_VARIABLE, RUN_VARIABLE, STOP_VARIABLE
 from quickfit.launch.descendants import Leftovers, adopt_orphans, descendants
 from quickfit.launch.follow import Follower
 from quickfit.launch.interpreter import dropped_flags
@@ -24,6 +24,7 @@ from quickfit.launch.process import Ending, ScriptProcess, end_as
 from quickfit.launch.reactions import Forwarder, InterruptAnswer
 from quickfit.launch.signals import SignalWatch
 from quickfit.launch.status import say
+from quickfit.launch.stderr import Relay, open_relay
 from quickfit.launch.target import Target
 
 INJECT = Path(__file__).with_name("inject")
@@ -58,6 +59,8 @@ def run(
     output: Path | None = None,
     stop: dict[str, float] | None = None,
     early: bool = True,
+    log_lines: bool | None = None,
+    memory: bool = False,
 ) -> NoReturn:
     """Run a script under observation, print the report, end as the script ended.
 
@@ -66,12 +69,17 @@ def run(
         output: the folder of the recording; by default a new one in `.quickfit/runs`.
         stop: `{"steps": n}` and `{"seconds": s}` end the script early at a step boundary.
         early: say the early verdict while it runs.
+        log_lines: read TensorFlow's log on stderr; None: if that is a terminal.
+        memory: find the lines that hold more and more memory; steps are slow meanwhile.
 
     Raises:
         UsageError: the target cannot be run, or the folder cannot be used.
     """
     patience = _Patience()
-    seen = observe(target, output=output, stop=stop, early=early)
+    early = early and not memory  # a slowed run says nothing about speed
+    seen = observe(
+        target, output=output, stop=stop, early=early, log_lines=log_lines, memory=memory
+    )
     ending = Ending(seen.exit_code, seen.signal)
     try:
         patience.begin()
@@ -91,6 +99,8 @@ def observe(
     output: Path | None = None,
     stop: dict[str, float] | None = None,
     early: bool = True,
+    log_lines: bool | None = None,
+    memory: bool = False,
 ) -> Observation:
     """Do all that `run` does, but print no final report and return how the script ended.
 
@@ -104,14 +114,22 @@ def observe(
     spared = {process.pid for process in descendants()}
     with SignalWatch() as signals:
         say(f"watching {target.name}, recording in {place.shown}")
-        env = environment(place.working, stop)
-        script = ScriptProcess(target.command(), env, signals.mask_before)
+        env = environment(place.working, stop, memory=memory)
+        relay = open_relay(place, log_lines=log_lines)
+        files = relay.files if relay else None
+        script = ScriptProcess(target.command(), env, signals.mask_before, files)
+        if relay:
+            relay.start()
         place.note(pid=script.pid)
         answer = InterruptAnswer(place)
         follower = Follower(place, script.pid) if early else None
-        ending = _wait(script, signals, answer, follower)
+        ending = _wait(script, signals, answer, follower, relay)
         place.note_end(ending)
+        if relay:
+            relay.settle(signals)
         Leftovers(signals, script.poll, spared).end()
+        if relay:
+            relay.close(signals)
         place.settle()
     adopt_orphans(wanted=False)
     return Observation(place.folder, ending.exit_code, ending.signal, answer.is_given)
@@ -122,6 +140,7 @@ def _wait(
     signals: SignalWatch,
     answer: InterruptAnswer,
     follower: Follower | None,
+    relay: Relay | None,
 ) -> Ending:
     forwarder = Forwarder(script)
     while (ending := script.poll()) is None:
@@ -132,12 +151,16 @@ def _wait(
             answer.take(arrival)
         forwarder.poll()
         answer.poll()
+        if relay is not None:
+            relay.poll()
         if follower is not None and not answer.is_pending:
             follower.poll()
     return ending
 
 
-def environment(folder: Path, stop: dict[str, float] | None) -> dict[str, str]:
+def environment(
+    folder: Path, stop: dict[str, float] | None, *, memory: bool = False
+) -> dict[str, str]:
     """Return the environment that carries the probes into the script and what it starts."""
     env = dict(os.environ)
     before = [
@@ -148,9 +171,12 @@ def environment(folder: Path, stop: dict[str, float] | None) -> dict[str, str]:
     env["PYTHONPATH"] = os.pathsep.join([str(INJECT), *kept])
     env[RUN_VARIABLE] = str(folder)
     env[ROLE_VARIABLE] = "main"
-    env.pop(STOP_VARIABLE, None)
+    for name in (STOP_VARIABLE, MEMORY_VARIABLE):
+        env.pop(name, None)
     if stop:
         env[STOP_VARIABLE] = json.dumps(stop)
+    if memory:
+        env[MEMORY_VARIABLE] = "1"
     return env
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, NoReturn
 
 from quickfit.launch.descendants import prctl
@@ -41,16 +41,26 @@ class ScriptProcess:
         command: the command line.
         env: its environment.
         mask: the signals it starts out blocking: those that we did.
+        files: what it gets as stdout or stderr instead of ours, by number.
     """
 
-    def __init__(self, command: list[str], env: dict[str, str], mask: Collection[int]) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        env: dict[str, str],
+        mask: Collection[int],
+        files: Mapping[int, int] | None = None,
+    ) -> None:
         self._popen: subprocess.Popen[bytes] | None = None
         self._ending: Ending | None = None
         if hasattr(os, "posix_spawn"):
             # Unlike Popen it passes on inherited files and takes a signal mask. Python ignores
             # these two signals for itself.
             own = (signal.SIGPIPE, signal.SIGXFSZ)
-            self.pid = os.posix_spawn(command[0], command, env, setsigmask=mask, setsigdef=own)
+            actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in (files or {}).items()]
+            self.pid = os.posix_spawn(
+                command[0], command, env, file_actions=actions, setsigmask=mask, setsigdef=own
+            )
         else:
             self._popen = subprocess.Popen(command, env=env)
             self.pid = self._popen.pid

@@ -17,7 +17,8 @@ from quickfit.launch.status import say
 GRACE_S = 0.3
 # A script that handles Ctrl-C has ended by then, and a second is left for the report.
 UNANSWERED_S = 1.0
-_CHILD_ENDED = getattr(signal, "SIGCHLD", 0)
+# Of our own children, and of being stopped and continued, as the script itself was.
+_OURS = {getattr(signal, "SIGCHLD", 0), getattr(signal, "SIGCONT", 0)}
 
 
 class Forwarder:
@@ -42,7 +43,7 @@ class Forwarder:
 
     def take(self, arrival: Arrival) -> None:
         """Remember a signal, unless the script has it already or sent it."""
-        if arrival.is_from_terminal or arrival.number == _CHILD_ENDED:
+        if arrival.is_from_terminal or arrival.number in _OURS:
             return
         if arrival.sender not in _senders_inside(arrival.sender, self._script.pid):
             self._due.append((self._clock() + GRACE_S, arrival.number))

@@ -14,8 +14,8 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
-# What would end the parent, and what a job scheduler sends to warn a script.
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+# What would end the parent, what a job scheduler sends to warn a script, and a terminal resized.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 _SI_KERNEL = 0x80
 _POLL_S = 0.05
 _HAS_TIMED_WAIT = hasattr(signal, "sigtimedwait")
@@ -51,6 +51,8 @@ class SignalWatch:
             self._watched.add(signal.SIGCHLD)
             # An ignored SIGCHLD would throw away how the script ended.
             self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            # Tells that we were stopped for a while, see `_was_stopped`.
+            self._watched.add(signal.SIGCONT)
         if _HAS_TIMED_WAIT:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
             self.mask_before = {int(number) for number in before}
@@ -76,13 +78,23 @@ class SignalWatch:
         if not _HAS_TIMED_WAIT:
             time.sleep(min(timeout_s, _POLL_S))
         else:
+            begin_s = time.monotonic()
             info = signal.sigtimedwait(self._watched, timeout_s)
-            if info is not None:
+            if info is not None and not (timeout_s > 0 and _was_stopped(begin_s + timeout_s)):
                 return Arrival(info.si_signo, info.si_code == _SI_KERNEL, info.si_pid)
         return self._handled.popleft() if self._handled else None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._handled.append(Arrival(number, _may_be_typed(number), 0))
+
+
+def _was_stopped(deadline_s: float) -> bool:
+    """Tell whether Ctrl-Z and `fg` came between, so that nothing was received.
+
+    `sigtimedwait` is interrupted then; when its time is up as well, Python 3.11 hands out memory
+    that nobody wrote to as a signal. What was really sent is still to come, SIGCONT among it.
+    """
+    return time.monotonic() >= deadline_s and signal.SIGCONT in signal.sigpending()
 
 
 def _may_be_typed(number: int) -> bool:

@@ -18,8 +18,14 @@ _KINDS = {
     "MemoryCache": "cache",
     "MemoryReader": "cache",
     "MemoryWriter": "cache",
+    "FileCache": "cache",
     "FileReader": "cache",
     "FileWriter": "cache",
+    "SnapshotWriter": "snapshot",
+    "SnapshotReader": "snapshot",
+    "SnapshotPassthrough": "snapshot",
+    "EmptyTake": "take",
+    "EmptySkip": "skip",
     "FromTensor": "tensor",
     "TensorSlice": "tensorslice",
     "ParallelInterleave": "interleave",
@@ -30,7 +36,15 @@ _KINDS = {
     "FilterFusion": "filter",
 }
 # Stages whose inputs end and are made anew, and how many of their inputs stay.
-_KEPT_INPUTS = {"repeat": 0, "shuffleandrepeat": 0, "interleave": 1, "flatmap": 1}
+_KEPT_INPUTS = {
+    "repeat": 0,
+    "shuffleandrepeat": 0,
+    "interleave": 1,
+    "flatmap": 1,
+    "groupbywindow": 1,
+}
+# Inputs that made less than this share of what a stage passed on are not all that there were.
+_COMPLETE_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,9 @@ def _cost(node: Node, first: Snapshot | None, outputs: int, flow: float | None) 
         work_s = max(node.work_s - before.work_s, 0.0) / outputs
         flow = max(node.elements - before.elements, 0) / outputs
     else:
-        work_s = max(node.work_s, 0.0) / node.elements * flow
+        # What an asynchronous stage has ready took its work, too.
+        made = node.elements + (node.buffered if node.is_async else 0)
+        work_s = max(node.work_s, 0.0) / made * flow
     return StageCost(node, kind_of(node.name), work_s, flow, node.parallelism or 1.0)
 
 
@@ -111,18 +127,25 @@ def _flows_below(
     """
     node, nodes = cost.node, last.nodes
     inputs = [number for number in node.inputs if number in nodes]
+    kept = _KEPT_INPUTS.get(cost.kind, len(inputs))
+    flows: dict[int, float] = {}
     if began_again and node.elements:
         # What waits in the buffer has been made, but has not come out yet.
-        made = {n: max(nodes[n].elements - node.buffered, 0) for n in inputs}
-        return {n: cost.per_output * made[n] / node.elements for n in inputs}
-    kept = _KEPT_INPUTS.get(cost.kind)
-    if kept is None:
-        return {}
+        made = {n: max(nodes[n].elements - node.buffered, 0) for n in inputs[:kept]}
+        flows = {n: cost.per_output * made[n] / node.elements for n in made}
     renewed = inputs[kept:]
-    total = sum(nodes[number].elements for number in renewed)
-    if not total or (first is not None and any(number in first.nodes for number in renewed)):
-        return {}
-    return {n: cost.per_output * nodes[n].elements / total for n in renewed}
+    if began_again or not _are_complete(renewed, node, first, last):
+        total = sum(nodes[number].elements for number in renewed)
+        flows |= {n: cost.per_output * nodes[n].elements / total for n in renewed if total}
+    return flows
+
+
+def _are_complete(renewed: list[int], node: Node, first: Snapshot | None, last: Snapshot) -> bool:
+    """Tell whether the inputs that are there made what a stage passed on in this window."""
+    if first is None or not any(number in first.nodes for number in renewed):
+        return False
+    made = sum(last.nodes[n].elements - _earlier(first, n).elements for n in renewed)
+    return made >= _COMPLETE_SHARE * (node.elements - _earlier(first, node.id).elements)
 
 
 def _earlier(first: Snapshot | None, number: int) -> Node:
@@ -148,13 +171,20 @@ def input_period_s(stages: list[StageCost]) -> float:
     """Return the least time between two outputs: the slowest run of stages that share a thread.
 
     An asynchronous stage (prefetch, parallel map) has threads of its own; the stages below it,
-    down to the next asynchronous one, run on them.
+    down to the next asynchronous one, run on them. A parallel interleave runs its sub-datasets
+    on all of its threads at once.
     """
     groups: dict[int, int] = {}  # stage to the stage whose thread it runs on
+    threads: dict[int, float] = {}  # stage to the number of threads that run it and its like
     periods: dict[int, float] = {}
     for stage in stages:  # each after the one it feeds
         number = stage.node.id
         group = number if stage.node.is_async else groups.get(number, number)
-        periods[group] = periods.get(group, 0.0) + stage.period_s
+        shared = 1.0 if stage.node.is_async else threads.get(number, 1.0)
+        periods[group] = periods.get(group, 0.0) + stage.period_s / shared
         groups.update(dict.fromkeys(stage.node.inputs, group))
+        threads.update(dict.fromkeys(stage.node.inputs, shared))
+        if stage.node.is_async and stage.kind == "interleave":
+            made = stage.node.inputs[_KEPT_INPUTS[stage.kind] :]
+            threads.update(dict.fromkeys(made, max(stage.parallelism, 1.0)))
     return max(periods.values(), default=0.0)

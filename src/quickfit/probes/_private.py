@@ -30,6 +30,43 @@ _METHOD = Wanted(("self",))
 
 # By probe, module and name.
 NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
+    "calls": {
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function": {
+            "Function.__call__": _METHOD
+        },
+        "tensorflow.python.data.ops.iterator_ops": {
+            "OwnedIterator.__next__": _METHOD,
+            "OwnedIterator.get_next": _METHOD,
+        },
+        "tensorflow.python.distribute.input_lib": {
+            "DistributedIteratorBase.__next__": _METHOD,
+            "DistributedIteratorBase.get_next": _METHOD,
+        },
+        "tensorflow.python.eager.backprop": {
+            "GradientTape.__enter__": _METHOD,
+            "GradientTape.gradient": Wanted(("self", "target", "sources")),
+        },
+        "keras.src.optimizers.base_optimizer": {
+            "BaseOptimizer.apply_gradients": Wanted(("self", "grads_and_vars")),
+            "BaseOptimizer.apply": Wanted(("self", "grads")),
+        },
+        "keras.src.backend.tensorflow.trainer": {
+            "TensorFlowTrainer.train_on_batch": Wanted(("self", "x", "y")),
+            "TensorFlowTrainer.test_on_batch": Wanted(("self", "x", "y")),
+            "TensorFlowTrainer.predict_on_batch": Wanted(("self", "x")),
+            "TensorFlowTrainer.predict": Wanted(("self", "x")),
+            "TensorFlowTrainer.evaluate": Wanted(("self", "x", "y")),
+            "pythonify_logs": Wanted(("logs",)),
+        },
+        "keras.src.models.model": {
+            "Model.save": Wanted(("self", "filepath")),
+            "Model.save_weights": Wanted(("self", "filepath")),
+        },
+        "tensorflow.python.checkpoint.checkpoint": {
+            "Checkpoint.save": Wanted(("self", "file_prefix")),
+            "Checkpoint.write": Wanted(("self", "file_prefix")),
+        },
+    },
     "fit_loop": {
         "keras.src.backend.tensorflow.trainer": {
             "TensorFlowTrainer.fit": Wanted(("self", "x", "y"), ("callbacks", "epoch_iterator")),
@@ -45,14 +82,33 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "CallbackList.on_test_end": _ITERATES,
             "CallbackList.on_train_batch_begin": _ITERATES,
             "CallbackList._on_train_batch_end": _ITERATES,
+            "CallbackList.on_predict_begin": _ITERATES,
+            "CallbackList.on_predict_end": _ITERATES,
+            "CallbackList.on_test_batch_begin": _ITERATES,
+            "CallbackList._on_test_batch_end": _ITERATES,
+            "CallbackList.on_predict_batch_begin": _ITERATES,
+            "CallbackList._on_predict_batch_end": _ITERATES,
         },
     },
     "tf_data": {
         "tensorflow.python.data.ops.dataset_ops": {
             "DatasetV2.__init__": Wanted(("self", "variant_tensor")),
             "DatasetV2._inputs": _METHOD,
+            "apply_rewrite": Wanted(("dataset", "rewrite")),
         },
         "tensorflow.python.data.ops.iterator_ops": {"OwnedIterator._create_iterator": _METHOD},
+        "tensorflow.python.data.ops.structured_function": {
+            "StructuredFunctionWrapper.__init__": Wanted(
+                ("self", "func"), uses=("_func", "_function")
+            ),
+        },
+        "tensorflow.python.data.ops.from_generator_op": {
+            "_from_generator": Wanted(("generator",), variables=("generator_state",)),
+            "_GeneratorDataset.__init__": Wanted(uses=("_next_func",)),
+        },
+        "tensorflow.python.autograph.impl.api": {
+            "converted_call": Wanted(("f", "args"), ("converted_f", "target_entity")),
+        },
     },
     "py_input": {
         "keras.src.trainers.data_adapters.generator_data_adapter": {
@@ -76,9 +132,38 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
         },
         "tensorflow.python.eager.polymorphic_function.tracing_compilation": {
             "_create_concrete_function": Wanted(variables=("tracing_options", "function_type")),
+            "TracingOptions.__post_init__": Wanted(uses=("attributes", "python_function")),
+        },
+        "tensorflow.core.function.polymorphism.function_cache": {
+            "FunctionCache.__init__": Wanted(uses=("_primary",)),
+        },
+        "tensorflow.core.function.trace_type.default_types": {
+            "Literal.__init__": Wanted(("self", "value")),
+            "Weakref.__init__": Wanted(("self", "ref"), uses=("_ref",)),
+            "Tuple.__init__": Wanted(uses=("components",)),
+            "List.__init__": Wanted(uses=("components_tuple",)),
+            "Dict.__init__": Wanted(("self", "mapping"), uses=("mapping",)),
+            "NamedTuple.__init__": Wanted(uses=("attribute_names", "attributes")),
+            "Attrs.__init__": Wanted(uses=("named_attributes",)),
+        },
+        "tensorflow.python.data.ops.structured_function": {
+            "StructuredFunctionWrapper.__init__": Wanted(("self", "func")),
+        },
+        "tensorflow.python.autograph.impl.api": {
+            "converted_call": Wanted(("f", "args"), ("converted_f",)),
+            "_attach_error_metadata": Wanted(uses=("ag_source_map",)),
         },
     },
     "devices": {"tensorflow.python.framework.ops": {"device_v2": Wanted(("device_name",))}},
+    "memory": {
+        "tensorflow.python.framework.ops": {
+            "EagerTensor": Wanted(),
+            "Graph": Wanted(),
+        },
+        "tensorflow.python.ops.resource_variable_ops": {"BaseResourceVariable": Wanted()},
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function": {"Function": Wanted()},
+        "keras.src.models.model": {"Model": Wanted()},
+    },
 }
 
 

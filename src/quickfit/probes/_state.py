@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ now = time.perf_counter
 
 @dataclass
 class Loop:
-    """A training loop that is being watched: one call of `fit`.
+    """A loop that is being watched: one call of `fit`, or a loop of the script's own.
 
     `phase` is what the loop is doing, so that an iterator made meanwhile is known to feed
     training or validation.
@@ -42,12 +43,15 @@ class Loop:
     steps: int = 0
     first_step_s: float | None = None
     is_over: bool = False
+    # Whether it changes weights; a loop of the script may only predict.
+    trains: bool = True
     # The loop in one of whose callbacks this one runs.
     outer: Loop | None = None
     abandoned: weakref.ref[Any] | None = None
-    # Per hook name: one [calls, wall seconds] per callback, in the order of the list.
+    # Per hook name: one [calls, wall seconds, CPU seconds] per callback, in the list's order.
     hook_totals: dict[str, list[list[float]]] = field(default_factory=dict)
     callback_places: list[tuple[str, dict[str, Place | None]]] = field(default_factory=list)
+    callback_is_user: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -56,14 +60,17 @@ class WatchedIterator:
 
     id: int
     iterator: weakref.ref[Any]
-    loop: Loop
+    # None until a loop of the script asks for its first batch.
+    loop: Loop | None
     phase: str
     created_s: float
+    thread: int = 0
     steps_before: int = 0
     elements: int = 0
     has_model: bool = True
     failures: int = 0
     dataset_id: int | None = None
+    ending: Any = None
 
 
 @dataclass
@@ -83,6 +90,8 @@ class State:
     kept: dict[Any, Any] = field(default_factory=dict)
     # Switched by the overhead benchmark; the hooks stay in place and do nothing.
     is_paused: bool = False
+    # Called after every `fit`: a script that watches itself reports then.
+    after_loop: Callable[[], None] | None = None
     steps: int = 0
     stop_steps: int | None = None
     stop_at_s: float | None = None

@@ -6,12 +6,26 @@ It is started with `_thread`, so that a script which lists or counts its threads
 from __future__ import annotations
 
 import _thread
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 
-from quickfit.probes import callbacks, devices, eager_ops, machine, overhead, py_input, tf_data
+from quickfit.probes import (
+    allocations,
+    callbacks,
+    calls,
+    copies,
+    devices,
+    eager_ops,
+    graph_loop,
+    machine,
+    memory,
+    overhead,
+    py_input,
+    tf_data,
+)
 from quickfit.probes._guard import fail
 from quickfit.probes._state import State, now
 from quickfit.probes.stacks import StackSampler
@@ -50,7 +64,13 @@ class Background:
         self._wake.acquire()
         self._done.acquire()
         self._is_running = True
-        _thread.start_new_thread(self._run, ())
+        # A signal that the script holds back waits for it; one of our threads would be struck,
+        # and the process ended, in its place. A thread starts with the mask of its maker.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            _thread.start_new_thread(self._run, ())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop(self) -> None:
         """Ask the thread to read everything once more, write it, and end; wait for that."""
@@ -85,8 +105,13 @@ class Background:
             self._quietly("tf_data", lambda: tf_data.read_pipelines(state))
             self._quietly("devices", lambda: devices.read_once(state))
             self._quietly("eager_ops", lambda: eager_ops.read(state))
+            self._quietly("memory", lambda: memory.read(state))
+            self._quietly("memory", lambda: allocations.write(state))
+            self._quietly("copies", lambda: copies.read(state))
+            self._quietly("calls", lambda: graph_loop.read(state))
         self._quietly("py_input", lambda: py_input.write_totals(state))
         self._quietly("callbacks", lambda: callbacks.write_totals(state))
+        self._quietly("calls", lambda: calls.write_totals(state))
         state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()
         self._quietly("machine", lambda: overhead.write(state))
         self._write()

@@ -20,6 +20,8 @@ from quickfit.probes._state import Current, Loop, State, now
 thread_time = time.thread_time
 # The first steps of a loop are watched in full: short runs need them all.
 ALL_WATCHED = 100
+# The method in which Keras converts the logs and then iterates the callbacks.
+END_HOOK = "_on_train_batch_end"
 Observer = Callable[["TimedCallbacks"], Iterator[Any]]
 
 
@@ -33,15 +35,22 @@ class TimedCallbacks(list[Any]):
         self.loop: Loop | None = None
         self.add_step: Callable[[tuple[Any, ...]], None] = _drop
         self.after_step: Callable[[TimedCallbacks], None] = _drop
+        # Called in the first step of an epoch, when its iterator is there.
+        self.is_new_epoch = False
+        self.first_step_begins: Callable[[TimedCallbacks], None] = _drop
         self.has_begin_hooks = True
         self.end_totals: list[list[float]] = []
         # Times of the step that is under way.
         self.begin_s = self.call_s = self.before_s = self.returned_s = 0.0
+        # When the train function returned, of a step that is watched in full.
+        self.function_end_s = 0.0
         # The step that is watched in full next, and what the last one told.
         self.watch_at = 0
         self.watched_at = 0
         self.last_cpu_s = self.usual_s = 0.0
         self.is_unsettled = False
+        # Steps of a call that may still turn out to be no loop.
+        self.pending: list[tuple[Any, ...]] = []
 
     def __iter__(self) -> Iterator[Any]:
         observer = self.observers.get(sys._getframe(1).f_code.co_name)
@@ -79,12 +88,40 @@ def step_begins(callbacks: TimedCallbacks) -> Iterator[Any]:
     if callbacks.is_unsettled:
         callbacks.settle(begin_s)
     callbacks.begin_s = begin_s
+    loop = callbacks.loop
+    if loop is not None and loop.steps + 1 >= callbacks.watch_at and loop.kind == "fit":
+        _stamp_end(callbacks)
+    if callbacks.is_new_epoch:
+        callbacks.is_new_epoch = False
+        callbacks.first_step_begins(callbacks)
     if not callbacks.has_begin_hooks:
         # Keras's empty hooks take a microsecond; watching them would take as long again.
         callbacks.call_s = begin_s
         callbacks.before_s = 0.0
         return list.__iter__(callbacks)
     return _timed_begin(callbacks, begin_s)
+
+
+def _stamp_end(callbacks: TimedCallbacks) -> None:
+    """Have the time noted at which Keras calls the hook: only then it converts the logs."""
+    owner = callbacks.owner()
+    if owner is not None:
+        callbacks.function_end_s = 0.0
+        vars(owner)[END_HOOK] = _Stamp(callbacks, owner)
+
+
+class _Stamp:
+    """Stands in an object's place of its own for a hook, once, and notes when it is called."""
+
+    def __init__(self, callbacks: TimedCallbacks, owner: Any) -> None:
+        self.callbacks = callbacks
+        self.owner = owner
+
+    @property
+    def __call__(self) -> Any:
+        self.callbacks.function_end_s = now()
+        vars(self.owner).pop(END_HOOK, None)
+        return getattr(self.owner, END_HOOK)
 
 
 def _timed_begin(callbacks: TimedCallbacks, begin_s: float) -> Iterator[Any]:
@@ -113,18 +150,20 @@ def step_ends(callbacks: TimedCallbacks) -> Iterator[Any]:
 
 def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
     """Time every callback, and the CPU of the thread, at the end of one step."""
-    cpu_s = thread_time()
+    cpu_s = began_cpu_s = thread_time()
     returned_s = began = now()
+    logs_s = returned_s - callbacks.function_end_s if callbacks.function_end_s else None
     totals = callbacks.end_totals
     if len(totals) < len(callbacks):
-        totals.extend([0, 0.0] for _ in range(len(callbacks) - len(totals)))
+        totals.extend([0, 0.0, 0.0] for _ in range(len(callbacks) - len(totals)))
     items = list.__iter__(callbacks)
     for total, callback in zip(totals, items, strict=False):
         yield callback
-        ended = now()
+        ended, ended_cpu_s = now(), thread_time()
         total[0] += 1
         total[1] += ended - began
-        began = ended
+        total[2] += ended_cpu_s - began_cpu_s
+        began, began_cpu_s = ended, ended_cpu_s
     yield from items  # what a callback has added to the list
     end_cpu_s = thread_time()
     since = max(loop.steps - callbacks.watched_at, 1)
@@ -135,7 +174,7 @@ def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
             loop.steps,
             callbacks.begin_s,
             returned_s - callbacks.call_s,
-            None,
+            logs_s,
             callbacks.before_s + began - returned_s,
             end_cpu_s - cpu_s,
             began,
@@ -151,14 +190,19 @@ def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
 
 
 def _next_watched(step: int) -> int:
-    """Return the step to watch in full next: all at first, then every fifth to eleventh.
+    """Return the step to watch in full next: all at first, then every eighth to sixteenth.
 
     The distance varies, so that a callback that works every n-th step is neither always nor
     never seen at work.
     """
     if step < ALL_WATCHED:
         return step + 1
-    return step + 5 + (step * 2_654_435_761 >> 9) % 7
+    return step + 1 + unwatched_after(step)
+
+
+def unwatched_after(step: int) -> int:
+    """Return how many steps after one that was watched are not."""
+    return 7 + (step * 2_654_435_761 >> 9) % 9
 
 
 def timed(callbacks: TimedCallbacks, hook: str) -> Iterator[Any]:
@@ -169,16 +213,17 @@ def timed(callbacks: TimedCallbacks, hook: str) -> Iterator[Any]:
         yield from items
         return
     totals = loop.hook_totals.setdefault(hook, [])
-    began = now()
+    began, began_cpu_s = now(), thread_time()
     for position, callback in enumerate(items):
         yield callback
-        ended = now()
+        ended, ended_cpu_s = now(), thread_time()
         if position == len(totals):  # the first time, or a callback was added since
-            totals.append([0, 0.0])
+            totals.append([0, 0.0, 0.0])
         total = totals[position]
         total[0] += 1
         total[1] += ended - began
-        began = ended
+        total[2] += ended_cpu_s - began_cpu_s
+        began, began_cpu_s = ended, ended_cpu_s
 
 
 def has_begin_hooks(callbacks: TimedCallbacks) -> bool:
@@ -197,6 +242,14 @@ def describe(callbacks: TimedCallbacks) -> list[tuple[str, dict[str, Place | Non
     hooks = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
     return [
         (type(callback).__name__, {hook: _hook_place(callback, hook) for hook in hooks})
+        for callback in list.__iter__(callbacks)
+    ]
+
+
+def are_users(callbacks: TimedCallbacks) -> list[int]:
+    """Return, for every callback, whether its class is written outside Keras."""
+    return [
+        int(not type(callback).__module__.startswith(("keras.", "tensorflow.")))
         for callback in list.__iter__(callbacks)
     ]
 
@@ -227,8 +280,9 @@ def write_loop_totals(loop: Loop, state: State) -> None:
                 continue
             place = state.source(places.get(hook))
             file, line = (place.file, place.line) if place else (None, None)
-            row = (loop.id, position, hook, name, file, line, int(total[0]), total[1])
-            state.writer.add("callbacks", row)
+            is_user = loop.callback_is_user[position] if loop.callback_is_user else None
+            row = (loop.id, position, hook, name, file, line, int(total[0]), total[1], total[2])
+            state.writer.add("callbacks", (*row, is_user))
 
 
 def bench_list(callbacks: int) -> TimedCallbacks:

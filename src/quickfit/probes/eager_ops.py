@@ -6,12 +6,12 @@ one of two functions, which are replaced by timed ones for a moment and then put
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from quickfit.probes._hooks import TimedFunction
 from quickfit.probes._state import Loop, State, now
 
 ENTRANCES = ("TFE_Py_FastPathExecute", "TFE_Py_Execute")
@@ -58,7 +58,8 @@ def put_back(state: State) -> None:
 
 
 def _is_eager(loop: Loop) -> bool:
-    return bool(loop.facts.get("run_eagerly") or loop.facts.get("functions_run_eagerly"))
+    names = ("run_eagerly", "functions_run_eagerly", "eager_loop")
+    return any(loop.facts.get(name) for name in names)
 
 
 def _is_over(window: Window) -> bool:
@@ -74,35 +75,8 @@ def _open(loop: Loop) -> Window | None:
     originals = {name: getattr(module, name) for name in ENTRANCES}
     window = Window(loop, originals, now(), loop.steps)
     for name, original in originals.items():
-        setattr(module, name, _Timed(original, window.times))
+        setattr(module, name, TimedFunction(original, window.times))
     return window
-
-
-class _Timed:
-    """Times a function that C calls: an error in it passes through no Python frame of ours.
-
-    Before each call `__call__` is looked up, which begins it. What is called is made for this
-    one call and is gone when it returns or raises, which ends it.
-    """
-
-    def __init__(self, original: Any, times: deque[float]) -> None:
-        self.original = original
-        self.times = times
-
-    @property
-    def __call__(self) -> _Call:
-        call = _Call(self.original)
-        call.times = self.times
-        call.began_s = now()
-        return call
-
-
-class _Call(functools.partial[Any]):
-    times: deque[float]
-    began_s: float
-
-    def __del__(self) -> None:
-        self.times.append(now() - self.began_s)
 
 
 def _close(window: Window, state: State) -> None:

@@ -12,13 +12,17 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from quickfit.probes import (
+    allocations,
+    calls,
     devices,
     eager_ops,
     fit_loop,
+    hand_loop,
     py_input,
     retracing,
     stopping,
@@ -32,8 +36,10 @@ from quickfit.recording import environment
 from quickfit.recording.writer import Writer
 
 # In the order of installation. Each has PROBE and patches(probe).
-_HOOKING = (fit_loop, tf_data, py_input, retracing, devices)
+_HOOKING = (calls, fit_loop, tf_data, py_input, retracing, devices)
 _background: Background | None = None
+# What a recording that was ended from inside knew of the hooks.
+_last: State | None = None
 # Two threads that fork at once do it one after the other, each without the background thread.
 _forking = threading.RLock()
 
@@ -73,10 +79,67 @@ def finish() -> None:
         return
     _stop_background()
     try:
+        hand_loop.finish(state)
+        calls.write_totals(state)
         state.writer.add("meta", ("ended_s", repr(time.perf_counter())))
         state.writer.close()
     except Exception as error:  # a full disk must not change how the script ends
         print(f"quickfit: the recording could not be finished: {error}", file=sys.stderr)
+
+
+def follow_allocations() -> None:
+    """Find out which lines hold more and more memory, at the price of slow steps."""
+    if Current.state is not None:
+        Current.state.writer.add("meta", ("memory_run", "true"))
+        allocations.start()
+
+
+def is_watched_from_outside() -> bool:
+    """Tell whether `quickfit run` watches this process."""
+    state = Current.state
+    return state is not None and "inside" not in state.kept
+
+
+def start_inside(folder: Path) -> None:
+    """Watch a process that runs already, from its own code; what was watched before is ended."""
+    global _last
+    before = Current.state or _last
+    if before is None:
+        start(folder, role="main")
+    else:
+        if Current.state is not None:
+            finish()
+        Current.state = _like(before, folder, "main")
+        Current.state.writer.flush()
+        _start_background(Current.state)
+    state = Current.state
+    assert state is not None
+    state.kept["inside"] = True
+    state.writer.add("meta", ("started_inside", "true"))
+
+
+def stop_inside(folder: Path) -> bool:
+    """End the recording in a folder, if it is the one under way; the hooks do nothing then."""
+    global _last
+    state = Current.state
+    if state is None or state.writer.folder != folder:
+        return False
+    finish()
+    _last, Current.state = state, None
+    return True
+
+
+def after_loops(action: Callable[[], None] | None) -> None:
+    """Call `action` whenever a `fit` has ended."""
+    if Current.state is not None:
+        Current.state.after_loop = action
+
+
+def flush() -> None:
+    """Put on disk what is known now."""
+    if Current.state is not None:
+        calls.write_totals(Current.state)
+        Current.state.writer.flush()
 
 
 def pause(*, paused: bool) -> None:
@@ -91,7 +154,7 @@ def _new_state(folder: Path, role: str) -> State:
     for module in _HOOKING:
         probe: Probe = module.new_probe()
         state.probes[probe.name] = probe
-    for name in ("stacks", "machine", "eager_ops", "callbacks"):
+    for name in ("stacks", "machine", "memory", "eager_ops", "callbacks"):
         state.probes[name] = Probe(name, state="active")
     return state
 
@@ -140,12 +203,17 @@ def _after_fork_in_child() -> None:
     before = Current.state
     if before is None:
         return
-    state = _new_state(before.writer.folder, "descendant")
-    # Hooks were installed before the fork; what they found is true here as well.
+    Current.state = _like(before, before.writer.folder, "descendant")
+    _start_background(Current.state)
+
+
+def _like(before: State, folder: Path, role: str) -> State:
+    """Return a new state for hooks that are in place: what they found is still true."""
+    state = _new_state(folder, role)
+    calls.forget()
     state.probes = {name: _copy(probe) for name, probe in before.probes.items()}
     state.hooks = dict(before.hooks)
-    Current.state = state
-    _start_background(state)
+    return state
 
 
 def _copy(probe: Probe) -> Probe:

@@ -126,6 +126,8 @@ def read_run_file(folder: Path) -> dict[str, Any]:
         return {}
     if not shapes.is_early_verdict(facts.get("early", {})):
         del facts["early"]
+    if not shapes.are_log_lines(facts.get("log_lines", [])):
+        del facts["log_lines"]
     return facts
 
 

@@ -51,8 +51,6 @@ TABLES: dict[str, str] = {
         "loop INTEGER KEY, kind TEXT KEY, file TEXT KEY, line INTEGER KEY, name TEXT, calls "
         "INTEGER, wall_s REAL, cpu_s REAL?, longest_s REAL"
     ),
-    # Steps of a loop that runs inside one compiled function, as its optimizer counts them.
-    "progress": "loop INTEGER, at_s REAL, steps INTEGER",
     # One row per dataset operation that was built.
     "datasets": ("id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, inputs TEXT, facts TEXT"),
     "iterators": ("id INTEGER KEY, loop INTEGER, phase TEXT, dataset INTEGER, created_s REAL"),
@@ -75,6 +73,10 @@ TABLES: dict[str, str] = {
     "eager_ops": (
         "loop INTEGER, at_s REAL, window_s REAL, steps INTEGER, ops INTEGER, ops_s REAL, "
         "median_s REAL, heavy_s REAL"
+    ),
+    # One short look at the arrays and numbers that become tensors: copies from Python's memory.
+    "copies": (
+        "loop INTEGER, at_s REAL, window_s REAL, steps INTEGER, copies INTEGER, copies_s REAL"
     ),
     "frames": ("id INTEGER KEY, file TEXT, line INTEGER, function TEXT, is_user INTEGER"),
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",

@@ -16,12 +16,14 @@ Check = Callable[[Any], bool]
 LARGEST = 2.0**64
 
 
-def unpacked(text: str) -> Any:
+def unpacked(text: str | None) -> Any:
     """Return what a JSON text means, with only such strings as can be printed.
 
     Raises:
         ValueError: it is not JSON, or is nested too deeply to be ours.
     """
+    if text is None:
+        return None
     try:
         value = json.loads(text)
         if "\\ud" in text.lower():
@@ -77,6 +79,14 @@ def _facts(known: Mapping[str, Check]) -> Check:
     return check
 
 
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_argument(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_text, value))
+
+
 def _is_device(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
@@ -93,7 +103,7 @@ _NODE: tuple[Check, ...] = (
     _may_miss(is_number),
     is_whole,
     is_whole,
-    lambda value: isinstance(value, bool),
+    _is_flag,
     _list_of(is_whole),
 )
 
@@ -129,9 +139,25 @@ SHAPES: dict[tuple[str, str], Check] = {
             "cardinality": is_whole,
             "function_file": _is_text,
             "function_line": is_whole,
+            "num_shards": is_whole,
+            "call": _is_text,
+            "made_in": _is_text,
+            "sub": _list_of(is_whole),
         }
     ),
     ("pipelines", "nodes"): _list_of(_is_node),
+    # Name, kind and value of each argument; `merged` is of how many traces a row tells.
+    ("traces", "arguments"): _may_miss(
+        _facts(
+            {
+                "args": _list_of(_is_argument),
+                "more": is_whole,
+                "jit": _is_flag,
+                "relaxed": _is_flag,
+                "merged": lambda value: is_whole(value) and value > 0,
+            }
+        )
+    ),
     ("stacks", "frames"): _list_of(is_whole),
     ("step_blocks", "sums"): _object_of(_is_text, is_number),
     ("step_blocks", "histogram"): _object_of(str.isdecimal, is_whole),
@@ -145,6 +171,9 @@ META: dict[str, Check] = {
     "ended_s": is_number,
     "usable_cores": _is_positive,
     "cores": _is_positive,
+    "memory_limit_bytes": _may_miss(is_whole),
+    "memory_bytes": _may_miss(is_whole),
+    "swap_total_bytes": _may_miss(is_whole),
     "machine_accelerators": _list_of(_is_text),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
@@ -153,3 +182,24 @@ META: dict[str, Check] = {
 
 # What `run.json` keeps of the early verdict.
 is_early_verdict: Check = _facts({"at_step": is_whole, "causes": _list_of(_is_text)})
+
+_LOG_LINE: dict[str, Check] = {
+    "pattern": _is_text,
+    "count": lambda value: is_whole(value) and value > 0,
+    "first_s": is_number,
+    "last_s": is_number,
+    "text": _is_text,
+    "numbers": _list_of(is_number),
+}
+
+
+def _is_log_line(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() >= _LOG_LINE.keys()
+        and all(check(value[name]) for name, check in _LOG_LINE.items())
+    )
+
+
+# What `run.json` keeps of TensorFlow's log.
+are_log_lines: Check = _list_of(_is_log_line)

@@ -18,18 +18,33 @@ BOUNDS = {
     "pipelines": 2_400,
     "py_inputs": 4_800,
     "machine": 4_800,
+    "thread_groups": 8_000,
+    "objects": 2_400,
+    "device_memory": 4_800,
+    "allocations": 20_000,
     "samples": 40_000,
+    "traces": 4_000,
 }
 BLOCK_STEPS = 100
 # The newest steps stay in full: trends and verdicts look at them.
 FULL_STEPS = 20_000
+# The first traces stay in full, as an example of what differs between them.
+FULL_TRACES = 1_000
 # Eight bins per doubling: a quantile is known to 9 %.
 BINS_PER_DOUBLING = 8
 # A histogram starts at one microsecond.
 SMALLEST_S = 1e-6
-_SUMS = ("call_s", "logs_s", "callbacks_s", "callbacks_cpu_s", "cpu_s")
+_SUMS = ("call_s", "logs_s", "callbacks_s", "callbacks_cpu_s", "cpu_s", "wait_s")
 # Tables of running totals: the key columns tell the series apart.
-_SERIES = {"pipelines": "iterator", "py_inputs": "id", "machine": "0"}
+_SERIES = {
+    "pipelines": "iterator",
+    "py_inputs": "id",
+    "machine": "0",
+    "thread_groups": "name",
+    "objects": "kind",
+    "device_memory": "device",
+    "allocations": "file, line",
+}
 
 
 def thin(db: sqlite3.Connection, table: str) -> int:
@@ -40,6 +55,8 @@ def thin(db: sqlite3.Connection, table: str) -> int:
         _merge_blocks(db)
     elif table == "samples":
         _merge_samples(db)
+    elif table == "traces":
+        _merge_traces(db)
     else:
         key = _SERIES[table]
         db.execute(
@@ -67,7 +84,7 @@ def _steps_to_blocks(db: sqlite3.Connection) -> None:
         return
     rows = db.execute(
         "SELECT rowid, loop, step, begin_s, end_s, call_s, logs_s, callbacks_s, callbacks_cpu_s,"
-        " cpu_s FROM steps ORDER BY rowid LIMIT ?",
+        " cpu_s, wait_s FROM steps ORDER BY rowid LIMIT ?",
         (surplus,),
     ).fetchall()
     block: list[tuple[float, ...]] = []
@@ -133,3 +150,28 @@ def _merge_samples(db: sqlite3.Connection) -> None:
         left = db.execute("SELECT count(*) FROM samples").fetchone()[0]
         if left <= BOUNDS["samples"] / 2 or window_s > 1e7:
             return
+
+
+def _merge_traces(db: sqlite3.Connection) -> None:
+    """Merge each trace with the next one of the same code, so that about half are left.
+
+    The row that stays is the later one, with the seconds and the number of both.
+    """
+    rows = db.execute(
+        "SELECT rowid, name, file, line, caller_file, caller_line, nested, loop IS NULL,"
+        " duration_s, arguments FROM traces ORDER BY rowid LIMIT -1 OFFSET ?",
+        (FULL_TRACES,),
+    )
+    earlier: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for row in rows.fetchall():
+        before = earlier.pop(row[1:8], None)
+        if before is None:
+            earlier[row[1:8]] = row
+            continue
+        told, told_before = (json.loads(each[9] or "{}") for each in (row, before))
+        told["merged"] = told.get("merged", 1) + told_before.get("merged", 1)
+        db.execute("DELETE FROM traces WHERE rowid=?", (before[0],))
+        db.execute(
+            "UPDATE traces SET duration_s=?, arguments=? WHERE rowid=?",
+            (row[8] + before[8], json.dumps(told, separators=(",", ":")), row[0]),
+        )

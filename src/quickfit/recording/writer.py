@@ -7,10 +7,12 @@ appended since the last flush: SQLite's WAL survives the death of its writer.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections import deque
@@ -56,6 +58,8 @@ class Writer:
         self.facts = facts
         self.path: Path | None = None
         self._db: sqlite3.Connection | None = None
+        self._files: dict[int, tuple[int, int]] = {}  # what SQLite has open, by number
+        self._is_lost = False
         self._rows: deque[tuple[str, Row]] = deque()
         self._step_rows: deque[Row] = deque()
         self._sources: set[str] = set()
@@ -76,12 +80,14 @@ class Writer:
 
     def add_source(self, file: str) -> None:
         """Store the text of a user file once, so that a report is right after it changed."""
-        if file in self._sources or file.startswith("<"):
+        if file in self._sources:
             return
         self._sources.add(file)
         try:
             data = Path(file).read_bytes()
-        except (OSError, ValueError):  # gone, or a name that no file can have
+        except (OSError, ValueError):  # gone, a name that no file can have, or a notebook's cell
+            data = _typed(file)
+        if not data:
             return
         text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else ""
         self.add("sources", (file, hashlib.sha256(data).hexdigest(), text))
@@ -92,6 +98,7 @@ class Writer:
         A row that does not fit its table is left out, with a note per table.
         """
         with self._flushing:
+            self._check_files()
             db = self._db or self._open()
             taken = self._taken()
             try:
@@ -102,6 +109,7 @@ class Writer:
             except BaseException:
                 self._put_back(taken)
                 raise
+            self._files = self._files or _open_files(self.path)
 
     def close(self) -> None:
         """Flush and close, which folds the WAL into the one file; `flush` opens it again.
@@ -112,15 +120,34 @@ class Writer:
             if self._rows or self._step_rows:
                 self.flush()
         finally:
-            with self._flushing:
+            with self._flushing, contextlib.suppress(OSError):
+                self._check_files()
                 if self._db is not None:
                     self._db.close()
                     self._db = None
+                    self._files = {}
 
     def discard(self) -> None:
         """Drop what is buffered: the disk does not take it, and training must not fill memory."""
         self._rows.clear()
         self._step_rows.clear()
+
+    def _check_files(self) -> None:
+        """Refuse to write to files that are no longer ours.
+
+        A script may close every file it does not know, as a daemon does, and open its own under
+        the same numbers: SQLite would write into those.
+        """
+        if not self._is_lost and all(_identity(fd) == was for fd, was in self._files.items()):
+            return
+        if self._db is not None:
+            import ctypes  # rarely needed
+
+            # Closing it would write to the script's files and close them: it is never freed.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
+            self._db = None
+        self._is_lost = True
+        raise OSError("the script closed quickfit's files")
 
     def _taken(self) -> dict[str, list[Row]]:
         taken: dict[str, list[Row]] = {}
@@ -183,6 +210,37 @@ class Writer:
             facts = {**self.facts, "tables": description()}
             rows = [(key, json.dumps(value, default=str)) for key, value in facts.items()]
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+
+
+def _typed(file: str) -> bytes:
+    """Return the text of code that was typed and not read from a file, as Python keeps it."""
+    cache = getattr(sys.modules.get("linecache"), "cache", {})
+    entry = cache.get(file, ())
+    return "".join(entry[2]).encode() if len(entry) > 2 else b""
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    """Return which file is open under a number; None if there is none."""
+    try:
+        facts = os.fstat(fd)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def _open_files(path: Path | None) -> dict[int, tuple[int, int]]:
+    """Return the numbers under which this process has a database open; empty if not on Linux."""
+    ours = set()
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            facts = os.stat(f"{path}{suffix}")
+            ours.add((facts.st_dev, facts.st_ino))
+    try:
+        numbers = [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:
+        return {}
+    found = {fd: _identity(fd) for fd in numbers}
+    return {fd: which for fd, which in found.items() if which in ours}
 
 
 def _storable(value: Any) -> Any:

@@ -14,6 +14,7 @@ from quickfit.findings import (
     Location,
     NotChecked,
     Overhead,
+    Phase,
     RunOutcome,
     Symptom,
 )
@@ -26,6 +27,10 @@ EFFECTS = {
     FixClass.MAY_CHANGE_RESULTS: "may change results",
     FixClass.SHOW_ONLY: "an idea to adapt by hand",
 }
+
+# A phase is told from a tenth of a second and one percent of the time to the first step.
+MIN_PHASE_S = 0.1
+MIN_PHASE_SHARE = 0.01
 
 # What a fix brings where it is not speed.
 _NOT_SPEED = {
@@ -65,6 +70,24 @@ def steps(breakdown: Breakdown) -> str:
         measured += f", the first {units.count(breakdown.warmup_steps)} left out"
     spread = units.seconds(breakdown.step_spread_s)
     return f"{units.seconds(breakdown.step_s)} ± {spread} ({measured})"
+
+
+def first_step(phases: Sequence[Phase]) -> str:
+    """Return how long the first step took to come, and the phases that made up most of it."""
+    if not phases:
+        return ""
+    total_s = sum(phase.seconds for phase in phases)
+    least_s = max(MIN_PHASE_S, MIN_PHASE_SHARE * total_s)
+    told = "".join(_phase(p) for p in phases if p.seconds >= least_s).removeprefix(", ")
+    reached = "none" if any(phase.is_open for phase in phases) else "after"
+    last = next((f"; last seen in {p.label}" for p in phases if p.is_open), "")
+    when = f"{reached} {'in ' if last else ''}{units.seconds(total_s)}"
+    return f"{when}: {told}{last}" if told else f"{when}{last}"
+
+
+def _phase(phase: Phase) -> str:
+    detail = f" ({text.one_line(phase.detail)})" if phase.detail else ""
+    return f", {text.one_line(phase.label)} {units.seconds(phase.seconds)}{detail}"
 
 
 def not_checked(causes: Sequence[NotChecked]) -> tuple[str, ...]:

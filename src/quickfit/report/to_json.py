@@ -31,6 +31,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Json]:
         "headline": diagnosis.headline,
         "device": asdict(diagnosis.device),
         "breakdown": asdict(diagnosis.breakdown) if diagnosis.breakdown else None,
+        "phases": [asdict(phase) for phase in diagnosis.phases],
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "clear": [clear.cause for clear in diagnosis.clear],
         "not_checked": [asdict(each) for each in diagnosis.not_checked],
@@ -82,6 +83,7 @@ def _overhead(overhead: Overhead) -> dict[str, object]:
         "threads_core_share": overhead.threads_core_share,
         "threads_cpu_s": overhead.threads_cpu_s,
         "probes": [{"probe": name, "state": state} for name, state in overhead.probes],
+        "hooks": [{"name": name, "state": state} for name, state in overhead.hooks],
     }
 
 

@@ -63,6 +63,10 @@ def layout(report: ReportView, width: int) -> Iterator[Line]:
     if report.breakdown:
         yield BLANK
         yield from _breakdown(report.breakdown, width)
+    elif report.first_step:
+        yield BLANK
+    if report.first_step:
+        yield from paragraph(report.first_step, width, lead=Span("first step     ", "bold"))
     for finding in report.findings:
         yield BLANK
         yield from _finding(finding, width)
@@ -96,10 +100,10 @@ def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
         label = part.label + " " * (label_width - cells(part.label))
         row = f"{INDENT}{label}  {part.share:>5}  {part.time:>7}"
         # On a narrow terminal a bar that would wrap is left out.
-        has_room = cells(row) + 22 <= width
-        yield (Span(row), Span(f"  {part.bar}" if has_room else "", "cyan"))
-    if breakdown.first_step:
-        yield (Span("first step     ", "bold"), Span(breakdown.first_step))
+        room = width - cells(row)
+        bar = f"  {part.bar}" if room >= 22 else ""
+        detail = f"  {part.detail}" if cells(bar) + cells(part.detail) + 2 <= room else ""
+        yield (Span(row), Span(bar, "cyan"), Span(detail, "dim"))
 
 
 def _finding(finding: FindingView, width: int) -> Iterator[Line]:

@@ -27,6 +27,7 @@ class PartView:
     share: str
     time: str
     bar: str
+    detail: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,6 @@ class BreakdownView:
     """Where the time of a step went, and what the step time was."""
 
     step: str
-    first_step: str
     parts: tuple[PartView, ...]
 
 
@@ -89,6 +89,7 @@ class ReportView:
     verdict: str
     headline: str
     breakdown: BreakdownView | None
+    first_step: str
     findings: tuple[FindingView, ...]
     mentions: tuple[FindingView, ...]
     advice: tuple[str, ...]
@@ -116,6 +117,7 @@ def view(diagnosis: Diagnosis) -> ReportView:
         verdict=diagnosis.verdict,
         headline=text.prose(diagnosis.headline),
         breakdown=_breakdown(diagnosis.breakdown) if diagnosis.breakdown else None,
+        first_step=_first_step(diagnosis),
         findings=tuple(_finding(f, str(n)) for n, f in enumerate(told, start=1)),
         mentions=tuple(_finding(f, "") for f in mentions),
         advice=_prose(diagnosis.advice),
@@ -138,18 +140,24 @@ def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
 def _breakdown(breakdown: Breakdown) -> BreakdownView:
     parts = [p for p in breakdown.parts if p.share >= MIN_PART_SHARE]
     parts.sort(key=lambda part: part.share, reverse=True)
-    first_s = breakdown.time_to_first_step_s
     return BreakdownView(
         step=sentences.steps(breakdown),
-        first_step="" if first_s is None else f"after {units.seconds(first_s)}",
         parts=tuple(_part(p) for p in parts),
     )
+
+
+def _first_step(diagnosis: Diagnosis) -> str:
+    first_s = diagnosis.breakdown.time_to_first_step_s if diagnosis.breakdown else None
+    known = "" if first_s is None else f"after {units.seconds(first_s)}"
+    return sentences.first_step(diagnosis.phases) or known
 
 
 def _part(part: BreakdownPart) -> PartView:
     filled = max(1, round(min(part.share, 1.0) * BAR_CELLS))
     label = text.one_line(part.label, limit=40)
-    return PartView(label, units.share(part.share), units.seconds(part.step_s), "#" * filled)
+    detail = text.one_line(part.detail, limit=60)
+    share, time = units.share(part.share), units.seconds(part.step_s)
+    return PartView(label, share, time, "#" * filled, detail)
 
 
 def _finding(finding: Finding, number: str) -> FindingView:

@@ -15,24 +15,16 @@ from typing import Any
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.pipeline_model.stages import input_period_s
-from quickfit.recording.reader import ProcessRecording, Recording
 from quickfit.signals import input as inputs
+from quickfit.signals._run import RunSignals
 from quickfit.signals.gains import Work
 from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
-from quickfit.signals.loops import (
-    CallbackTime,
-    EagerOps,
-    Epoch,
-    Loop,
-    Trace,
-    WholeTime,
-    loops_of,
-    whole_time,
-)
-from quickfit.signals.machine import MachineUse, machine_use
-from quickfit.signals.merging import with_merged_loops
+from quickfit.signals.log_lines import LogLine, log_lines
+from quickfit.signals.loops import EagerOps
+from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
+from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
-from quickfit.signals.steps import MIN_STEPS, Step, Steps, steps_of_loop
+from quickfit.signals.steps import Step
 
 
 @dataclass(frozen=True)
@@ -48,79 +40,8 @@ class HotLine:
 LAST_SEEN_S = 1.5
 
 
-class Signals:
+class Signals(RunSignals):
     """The quantities of one run. Everything is about its main training loop: the longest one."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-
-    # -- the run ----------------------------------------------------------------------------
-
-    @cached_property
-    def process(self) -> ProcessRecording:
-        """The process that trains: the script, or the one it started that trains longest."""
-        processes = [self.recording.main, *self.recording.others]
-        busiest = max(processes, key=lambda p: (len(p.rows("steps")), p.is_main))
-        return with_merged_loops(busiest)
-
-    @cached_property
-    def loops(self) -> list[Loop]:
-        """Every loop of the training process."""
-        return loops_of(self.process, self.location)
-
-    @cached_property
-    def loop(self) -> Loop:
-        """The loop that took the most time."""
-        if not self.loops:
-            raise SignalMissing("a training loop (no `fit` was seen)")
-        return max(self.loops, key=lambda loop: loop.duration_s)
-
-    @cached_property
-    def all_steps(self) -> Steps | None:
-        """The steps after warm-up, however few; None where there are hardly any."""
-        return steps_of_loop(self.process.rows("steps"), self.loop.id)
-
-    @cached_property
-    def steps(self) -> Steps:
-        """The steps after warm-up; at least twenty."""
-        steps = self.all_steps
-        if steps is None or len(steps.steps) < MIN_STEPS:
-            seen = 0 if steps is None else len(steps.steps)
-            raise SignalMissing(f"{MIN_STEPS} steps after warm-up (seen: {seen})")
-        return steps
-
-    @property
-    def steps_per_execution(self) -> int:
-        """How many batches one call of the train function takes."""
-        return int(self.loop.facts.get("steps_per_execution") or 1)
-
-    @cached_property
-    def cores(self) -> float:
-        """The cores the script may use."""
-        return float(self.process.facts.get("usable_cores") or 1.0)
-
-    @property
-    def has_accelerator(self) -> bool:
-        """Whether TensorFlow computed on something other than the CPU."""
-        devices = self.process.facts.get("tensorflow_devices") or []
-        return any(device[0] in ("GPU", "TPU") for device in devices)
-
-    def location(self, file: str | None, line: int | None) -> Location | None:
-        """Return a place with the text its line had when the script ran."""
-        if file is None or line is None:
-            return None
-        text = self._source_lines.get(file, [])
-        return Location(file, line, text[line - 1].strip() if 0 < line <= len(text) else "")
-
-    def source_text(self, file: str) -> str:
-        """Return the text a file had when the script ran, or nothing."""
-        return "\n".join(self._source_lines.get(file, []))
-
-    @cached_property
-    def _source_lines(self) -> dict[str, list[str]]:
-        rows = [row for p in (self.process, *self.recording.others) for row in p.rows("sources")]
-        # As Python counts lines: a form feed does not end one.
-        return {row["file"]: row["text"].replace("\r\n", "\n").split("\n") for row in rows}
 
     # -- input ------------------------------------------------------------------------------
 
@@ -129,7 +50,8 @@ class Signals:
         """How long a step waits for input."""
         steps, loop = self.steps, self.loop.id
         spe, start_s = self.steps_per_execution, sum(self._epoch_start_s(after=steps.begin_s))
-        found = inputs.wait_from_pipeline(self.process, loop, steps, spe, start_s)
+        found = inputs.wait_of_steps(steps, self.loop.input)
+        found = found or inputs.wait_from_pipeline(self.process, loop, steps, spe, start_s)
         found = found or inputs.wait_from_python(self.process, loop, steps)
         if found is None:
             raise SignalMissing("tf.data's model of the pipeline, or the time of a Python input")
@@ -176,14 +98,14 @@ class Signals:
 
     def _epoch_start_s(self, *, after: float) -> list[float]:
         rows = [r for r in self.process.rows("steps") if r["loop"] == self.loop.id]
-        usual_s = statistics.median(row["call_s"] for row in rows) if rows else 0.0
+        usual_s = statistics.median(map(_busy_s, rows)) if rows else 0.0
         extra, epoch = [], None
         for row in rows:
             if row["epoch"] != epoch:
                 epoch = row["epoch"]
                 traced_s = self.traced_s(row["begin_s"], row["end_s"])
                 if row["end_s"] > after:
-                    extra.append(max(row["call_s"] - usual_s - traced_s, 0.0))
+                    extra.append(max(_busy_s(row) - usual_s - traced_s, 0.0))
         return extra
 
     def traced_s(self, begin_s: float, end_s: float) -> float:
@@ -239,6 +161,10 @@ class Signals:
         sources = self._source_lines
         return self._hot([s for s in self.main_stacks() if _runs(s, file, first_line, sources)])
 
+    def hot_line_between(self) -> HotLine | None:
+        """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
+        return self._hot([s for s in self.main_stacks() if not _is_in_call(s)])
+
     def last_seen(self) -> list[tuple[str, HotLine]]:
         """Return the user's line that each kind of thread was at when last looked at."""
         rows = self.process.rows("samples")
@@ -268,16 +194,6 @@ class Signals:
         return HotLine(named, seen / total, total)
 
     @cached_property
-    def callbacks(self) -> list[CallbackTime]:
-        """What each callback's batch hooks take per step, the slowest first."""
-        return self.loop.callbacks_per_step(self.process, self.location)
-
-    @cached_property
-    def traces(self) -> list[Trace]:
-        """Every trace of the process, in order."""
-        return [Trace.from_row(row, self.location) for row in self.process.rows("traces")]
-
-    @cached_property
     def eager_ops(self) -> EagerOps:
         """The operations of an eager step."""
         rows = [r for r in self.process.rows("eager_ops") if r["loop"] == self.loop.id]
@@ -303,19 +219,6 @@ class Signals:
         )
         return plain or self.steps.steps
 
-    @cached_property
-    def epochs(self) -> list[Epoch]:
-        """The epochs of the loop that ended."""
-        return [Epoch.from_row(r) for r in self.process.rows("epochs") if r["loop"] == self.loop.id]
-
-    @cached_property
-    def whole_time(self) -> WholeTime:
-        """The time of training with validation and what else lies between its steps."""
-        steps = self.all_steps
-        if steps is None:
-            raise SignalMissing("steps after warm-up")
-        return whole_time(steps, self.epochs)
-
     # -- machine ----------------------------------------------------------------------------
 
     @cached_property
@@ -325,6 +228,36 @@ class Signals:
         if found is None:
             raise SignalMissing("two readings of the machine while steps ran")
         return found
+
+    @cached_property
+    def memory(self) -> MemoryUse:
+        """Level and growth of memory while the steps ran."""
+        found = memory_use(self.process, self.steps)
+        if found is None:
+            raise SignalMissing("a reading of memory while steps ran")
+        return found
+
+    @cached_property
+    def growing_lines(self) -> list[GrowingLine]:
+        """The user's lines that hold more and more memory; only a run with `--memory` tells."""
+        if not self.is_memory_run:
+            raise SignalMissing("a run with --memory")
+        return growing_lines(self.process, self.steps, self.location)
+
+    @property
+    def is_memory_run(self) -> bool:
+        """Whether allocations were followed, which makes steps several times slower."""
+        return bool(self.process.facts.get("memory_run"))
+
+    @cached_property
+    def data_folders(self) -> list[DataFolder]:
+        """Where the files lie that the run read, and on which file system."""
+        return data_folders(self.recording)
+
+    @cached_property
+    def log_lines(self) -> dict[str, LogLine]:
+        """What TensorFlow's log said, by name; it confirms and never decides."""
+        return log_lines(self.recording.run)
 
     @cached_property
     def work(self) -> Work:
@@ -356,6 +289,21 @@ class Signals:
             return sum(stage.work_s for stage in self.stages)
         except SignalMissing:
             return 0.0
+
+
+def _busy_s(row: dict[str, Any]) -> float:
+    """Return the time of a step in its call and in waiting for its batch."""
+    return (row["call_s"] or 0.0) + (row.get("wait_s") or 0.0)
+
+
+def _is_in_call(stack: SampledStack) -> bool:
+    """Tell whether a stack was inside TensorFlow or Keras when it was seen."""
+    for frame in stack.frames:
+        if frame.is_user:
+            return False
+        if package_of(frame.file) in ("tensorflow", "keras"):
+            return True
+    return False
 
 
 def _runs(stack: SampledStack, file: str, first_line: int, sources: dict[str, list[str]]) -> bool:

@@ -8,26 +8,60 @@ from typing import Any
 
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
-from quickfit.signals.steps import Steps
 
 Locate = Callable[[str | None, int | None], Location | None]
 BATCH_HOOKS = ("on_train_batch_begin", "on_train_batch_end")
+EPOCH_HOOKS = ("on_epoch_begin", "on_epoch_end")
 
 
 @dataclass(frozen=True)
 class CallbackTime:
-    """What one callback's batch hook takes per step. `location` is None for Keras's own."""
+    """What one callback's hook takes per call. `location` is None for Keras's own.
+
+    `cpu_s` is the CPU time of one call, where it was measured.
+    """
 
     name: str
     hook: str
     location: Location | None
     step_s: float
     calls: int
+    cpu_s: float | None = None
+    is_user: bool = True
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one line calls TensorFlow or Keras for, in one loop (0: outside any), in all.
+
+    `kind` is `next`, `function`, `train`, `test`, `predict`, `evaluate`, `gradient`, `apply` or
+    `save`.
+    """
+
+    loop: int
+    kind: str
+    name: str
+    location: Location | None
+    calls: int
+    wall_s: float
+    longest_s: float
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any], locate: Locate) -> Call:
+        """Return the total a row holds."""
+        where = locate(row["file"], row["line"])
+        times = (row["calls"], row["wall_s"], row["longest_s"])
+        return cls(row["loop"], row["kind"], row["name"], where, *times)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """One call of `fit`."""
+    """One call of `fit`, or a loop of the script's own.
+
+    `kind` is `fit`, `train_on_batch`, `custom`, `graph` (the loop runs inside one compiled
+    function), `predict` or `evaluate`. `setup_s` is the time from the calls of `fit` to their
+    first step, `outside_s` the time between one call's end and the next one's begin.
+    """
 
     id: int
     kind: str
@@ -38,10 +72,16 @@ class Loop:
     end_s: float
     is_over: bool
     facts: dict[str, Any]
+    setup_s: float = 0.0
+    outside_s: float = 0.0
 
     @property
     def input(self) -> str:
-        """What feeds it: `tf.data`, `generator`, `pydataset`, `arrays` or `unknown`."""
+        """What feeds it: `tf.data`, `generator`, `pydataset`, `arrays`, `python` or `unknown`.
+
+        `python` is a loop that makes its batches itself, `graph` one that runs inside a compiled
+        function.
+        """
         return str(self.facts.get("input", "unknown"))
 
     @property
@@ -49,8 +89,15 @@ class Loop:
         """How long it ran, or has run."""
         return self.end_s - self.begin_s
 
-    def callbacks_per_step(self, process: ProcessRecording, locate: Locate) -> list[CallbackTime]:
-        """Return the time of each callback's batch hooks per step, the slowest first."""
+    @property
+    def trains(self) -> bool:
+        """Whether it changes weights; a loop of the script may only predict."""
+        return bool(self.facts.get("trains", True))
+
+    def callback_times(
+        self, process: ProcessRecording, locate: Locate, hooks: tuple[str, ...]
+    ) -> list[CallbackTime]:
+        """Return the time of each callback's hooks per call, the slowest first."""
         times = [
             CallbackTime(
                 row["name"],
@@ -58,39 +105,13 @@ class Loop:
                 locate(row["file"], row["line"]),
                 row["wall_s"] / row["calls"],
                 row["calls"],
+                row["cpu_s"] / row["calls"] if row.get("cpu_s") is not None else None,
+                bool(row["file"] is not None if row.get("is_user") is None else row["is_user"]),
             )
             for row in process.rows("callbacks")
-            if row["loop"] == self.id and row["hook"] in BATCH_HOOKS and row["calls"]
+            if row["loop"] == self.id and row["hook"] in hooks and row["calls"]
         ]
         return sorted(times, key=lambda time: time.step_s, reverse=True)
-
-
-@dataclass(frozen=True)
-class WholeTime:
-    """The time from the first step after warm-up to the end of the last epoch, and its parts."""
-
-    total_s: float
-    steps_s: float
-    validation_s: float
-
-    @property
-    def between_s(self) -> float:
-        """What is neither a step nor validation: epoch ends, and between calls of `fit`."""
-        return max(self.total_s - self.steps_s - self.validation_s, 0.0)
-
-    @property
-    def steps_share(self) -> float:
-        """The share of the steps; a gain of the steps is a gain of this part only."""
-        return self.steps_s / self.total_s if self.total_s else 1.0
-
-
-def whole_time(steps: Steps, epochs: list[Epoch]) -> WholeTime:
-    """Return the time of training with what lies between its steps."""
-    seen = [epoch for epoch in epochs if epoch.end_s > steps.begin_s]
-    end_s = max([steps.end_s, *(epoch.end_s for epoch in seen)])
-    total_s = max(end_s - steps.begin_s, steps.total_s)
-    validation_s = min(sum(epoch.validation_s for epoch in seen), total_s - steps.total_s)
-    return WholeTime(total_s, steps.total_s, validation_s)
 
 
 @dataclass(frozen=True)
@@ -130,41 +151,6 @@ class Epoch:
         return cls(row["epoch"], row["begin_s"], row["end_s"], row["validation_s"] or 0.0)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One trace of a `tf.function`.
-
-    `location` is the function's own place, None inside Keras or TensorFlow; `caller` is the
-    user's line behind it. `is_nested` means that another trace was under way, `is_in_loop` that
-    it happened on the thread that trains and not, say, in a generator.
-    """
-
-    at_s: float
-    duration_s: float
-    name: str
-    location: Location | None
-    caller: Location | None
-    signature: str
-    function: int
-    is_nested: bool
-    is_in_loop: bool
-
-    @classmethod
-    def from_row(cls, row: dict[str, Any], locate: Locate) -> Trace:
-        """Return the trace a row holds."""
-        return cls(
-            row["at_s"],
-            row["duration_s"],
-            row["name"],
-            locate(row["file"], row["line"]),
-            locate(row["caller_file"], row["caller_line"]),
-            row["signature"] or "",
-            row["function"],
-            bool(row["nested"]),
-            row["loop"] is not None,
-        )
-
-
 def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
     """Return every loop a process ran, the end of an unfinished one being its last step."""
     last_end: dict[int, float] = {}
@@ -181,6 +167,8 @@ def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
             row["end_s"] or last_end.get(row["id"]) or row["begin_s"],
             row["end_s"] is not None,
             row["facts"],
+            row.get("setup_s", 0.0),
+            row.get("outside_s", 0.0),
         )
         for row in process.rows("loops")
     ]

@@ -17,18 +17,24 @@ MIN_STEPS = 20
 
 @dataclass(frozen=True)
 class Step:
-    """One call of the train function. `cycle_s` is the time since the step before ended."""
+    """One call of the train function, or one turn of a loop that the script wrote itself.
+
+    `cycle_s` is the time since the step before ended. `wait_s` is known where Python itself asks
+    for the next batch; then it is not part of `call_s`. `logs_s` is a part of `call_s`.
+    """
 
     number: int
     epoch: int
     begin_s: float
     end_s: float
     cycle_s: float
-    call_s: float
-    callbacks_s: float
+    call_s: float | None
+    callbacks_s: float | None
     callbacks_cpu_s: float | None
     cpu_s: float | None
     is_first_of_epoch: bool
+    logs_s: float | None = None
+    wait_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,15 @@ class Steps:
         return self.steps[-1].end_s
 
     def mean_of(self, part: str) -> float:
-        """Return the mean of one field over the steps that have it."""
-        return mean_of(self.steps, part)
+        """Return the mean of one field over all steps, as the steps that have it tell.
+
+        Of many steps only some are watched in full. Their share of the time is what counts:
+        they may have come when steps took longer.
+        """
+        known = [step for step in self.steps if getattr(step, part) is not None]
+        took_s = sum(step.cycle_s for step in known)
+        spent_s = sum(getattr(step, part) for step in known)
+        return self.mean_s * spent_s / took_s if took_s else 0.0
 
     def before(self, at_s: float, count: int) -> tuple[Step, ...]:
         """Return the last `count` steps that ended before a moment, or fewer."""
@@ -119,6 +132,8 @@ def _with_cycles(rows: list[dict[str, Any]]) -> list[Step]:
                 callbacks_cpu_s=row["callbacks_cpu_s"],
                 cpu_s=row["cpu_s"],
                 is_first_of_epoch=is_first,
+                logs_s=row["logs_s"],
+                wait_s=row.get("wait_s"),
             )
         )
     return steps

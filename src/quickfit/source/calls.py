@@ -8,7 +8,7 @@ import warnings
 
 def call_at(text: str, line: int, method: str) -> ast.Call | None:
     """Return the call of `.method(...)` or `method(...)` whose name stands on a line."""
-    tree = _parsed(text)
+    tree = parsed(text)
     if tree is None:
         return None
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -68,7 +68,7 @@ def without_keyword(text: str, call: ast.Call, keyword: str) -> tuple[str, str] 
 
 def module_alias(text: str, module: str, default: str) -> str:
     """Return the name under which a text imports a module, such as `tf` for tensorflow."""
-    tree = _parsed(text)
+    tree = parsed(text)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import)] if tree else []
     names = [alias for node in imports for alias in node.names]
     for alias in names:
@@ -79,7 +79,7 @@ def module_alias(text: str, module: str, default: str) -> str:
     return module if is_bound else default
 
 
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             # Odd escapes in the user's strings are not for our reader to hear about.
@@ -103,6 +103,6 @@ def _name(call: ast.Call) -> str:
 def _edit(lines: list[str], line: int, after: str) -> tuple[str, str] | None:
     """Return a line before and after an edit, unless the text would no longer be Python."""
     before = lines[line - 1]
-    if _parsed("\n".join([*lines[: line - 1], after, *lines[line:]])) is None:
+    if parsed("\n".join([*lines[: line - 1], after, *lines[line:]])) is None:
         return None
     return before.strip(), after.strip()

@@ -36,7 +36,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.loops import Trace
+from quickfit.signals.traces import Trace
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -73,7 +73,7 @@ def detect(signals: Signals) -> Finding | None:
         evidence=(
             Evidence(
                 "traces of it while steps ran",
-                len(traces),
+                sum(trace.count for trace in traces),
                 "count",
                 f"{len({_shapes(t) for t in traces})} different shapes",
             ),

@@ -1,0 +1,129 @@
+"""`quickfit.Watch`: records and reports from inside a script or a notebook.
+
+It is a Keras callback, and a context manager for loops that are written by hand:
+
+    model.fit(data, callbacks=[quickfit.Watch()])
+
+    with quickfit.Watch():
+        for batch in data:
+            step(batch)
+
+TensorFlow and Keras may have been imported long before; they are patched where they are. What
+was made earlier (datasets, a compiled model) has no line, and the report says so.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from quickfit import __version__
+from quickfit.probes import session
+from quickfit.recording import folder as folders
+
+
+class Watch:
+    """Watch this process from here on; report when a `fit` or the `with` block ends.
+
+    Under `quickfit run` it does nothing: the run is recorded and reported anyway.
+
+    Args:
+        output: the folder of the recording; by default a new one in `.quickfit/runs`.
+        report: print the report at the end; `write_report` prints it at any time.
+        file: where to print; by default stdout in a notebook and stderr elsewhere.
+    """
+
+    def __init__(
+        self,
+        output: str | Path | None = None,
+        *,
+        report: bool = True,
+        file: TextIO | None = None,
+    ) -> None:
+        self.reports = report
+        self.file = file
+        self.folder: Path | None = None
+        if not session.is_watched_from_outside():
+            self.folder = _new_folder(output)
+            session.start_inside(self.folder)
+            session.after_loops(self._after_loop)
+
+    def write_report(self) -> None:
+        """Print what is known so far."""
+        if self.folder is None:
+            return
+        from quickfit.diagnosis import diagnose
+        from quickfit.report.to_terminal import write_report
+
+        session.flush()
+        write_report(diagnose(self.folder), self._stream())
+
+    def stop(self) -> None:
+        """End the recording; a new `Watch` begins a new one."""
+        if self.folder is not None and session.stop_inside(self.folder):
+            _note_end(self.folder)
+
+    def _after_loop(self) -> None:
+        if self.reports:
+            self.write_report()
+
+    def _stream(self) -> TextIO:
+        if self.file is not None:
+            return self.file
+        return sys.stdout if "ipykernel" in sys.modules else sys.stderr
+
+    # -- as a context manager ---------------------------------------------------------------
+
+    def __enter__(self) -> Watch:
+        session.after_loops(None)  # one report, at the end of the block
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self.reports:
+            self.write_report()
+
+    # -- as a Keras callback: it only has to be there ------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:  # the hooks of a callback, all of which do nothing
+        if name.startswith("on_") or name in ("set_model", "set_params"):
+            return _nothing
+        raise AttributeError(f"'Watch' object has no attribute {name!r}")
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do nothing, as a callback without hooks does."""
+
+
+def _new_folder(output: str | Path | None) -> Path:
+    script = Path(getattr(sys.modules.get("__main__"), "__file__", None) or "notebook.ipynb")
+    folder = Path(output).absolute() if output else folders.default_run_folder(script.name)
+    folder = folder.absolute()
+    folders.create(folder)
+    if output is None:
+        folders.drop_old_runs(folder.parent)
+    facts = {
+        "command": list(sys.orig_argv),
+        "script": script.name,
+        "argv": sys.argv[1:],
+        "cwd": str(Path.cwd()),
+        "python": sys.version.split()[0],
+        "quickfit": __version__,
+        "started_at": time.time(),
+        "inside": True,
+    }
+    folders.write_run_file(folder, facts)
+    return folder
+
+
+def _note_end(folder: Path) -> None:
+    facts = folders.read_run_file(folder)
+    folders.write_run_file(folder, {**facts, "ended_at": time.time(), "exit_code": 0})

@@ -1,0 +1,89 @@
+"""Times how long values become tensors, for a fraction of a second now and then.
+
+An array, a list or a number that is handed to TensorFlow is copied into a tensor, and on a
+machine with an accelerator from there to the device. All of it goes through one function, which
+is replaced by a timed one for a moment and then put back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from quickfit.probes._hooks import TimedFunction
+from quickfit.probes._state import Loop, State, now
+
+MODULE = "tensorflow.python.framework.constant_op"
+ENTRANCE = "convert_to_eager_tensor"
+# The first steps build variables and caches.
+FIRST_STEP = 8
+# Long enough for a few steps, short enough that nobody notices.
+WINDOW_S = 0.4
+WINDOW_STEPS = 4
+MAX_WINDOW_S = 5.0
+# The same loop is looked at again after this long.
+AGAIN_S = 15.0
+MAX_COPIES = 50_000
+
+
+@dataclass
+class Window:
+    """A look at a loop that is under way."""
+
+    loop: Loop
+    original: Any
+    began_s: float
+    began_step: int
+    epoch: int
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_COPIES))
+
+
+def read(state: State) -> None:
+    """Open a window on a loop that was not looked at lately, or close one that saw enough."""
+    window: Window | None = state.kept.get("copies_window")
+    if window is not None:
+        if _is_over(window):
+            put_back(state)
+        return
+    looked: dict[int, float] = state.kept.setdefault("copies_looked", {})
+    for loop in state.active_loops():
+        if loop.steps >= FIRST_STEP and now() - looked.get(loop.id, 0.0) > AGAIN_S:
+            looked[loop.id] = now()
+            state.kept["copies_window"] = _open(loop)
+            return
+
+
+def put_back(state: State) -> None:
+    """End a look at once."""
+    window: Window | None = state.kept.pop("copies_window", None)
+    if window is not None:
+        _close(window, state)
+
+
+def _is_over(window: Window) -> bool:
+    elapsed_s = now() - window.began_s
+    enough = elapsed_s >= WINDOW_S and window.loop.steps >= window.began_step + WINDOW_STEPS
+    return enough or elapsed_s >= MAX_WINDOW_S or window.loop.is_over
+
+
+def _open(loop: Loop) -> Window | None:
+    module: Any = sys.modules.get(MODULE)
+    original = getattr(module, ENTRANCE, None)
+    if original is None:
+        return None
+    window = Window(loop, original, now(), loop.steps, loop.epoch)
+    setattr(module, ENTRANCE, TimedFunction(original, window.times))
+    return window
+
+
+def _close(window: Window, state: State) -> None:
+    setattr(sys.modules[MODULE], ENTRANCE, window.original)
+    loop = window.loop
+    steps = loop.steps - window.began_step
+    # Between two epochs or calls, whole datasets may be copied; that is no part of a step.
+    if steps >= 1 and loop.epoch == window.epoch and not loop.is_over:
+        at_s, times = now(), list(window.times)
+        spent = (at_s, at_s - window.began_s, steps, len(times), sum(times))
+        state.writer.add("copies", (window.loop.id, *spent))

@@ -1,0 +1,146 @@
+"""What ran: the process that trains, its loops, steps, epochs, callbacks, calls and traces."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+
+from quickfit.errors import SignalMissing
+from quickfit.findings import Location
+from quickfit.recording.reader import ProcessRecording, Recording
+from quickfit.signals.loops import (
+    BATCH_HOOKS,
+    EPOCH_HOOKS,
+    Call,
+    CallbackTime,
+    Epoch,
+    Loop,
+    loops_of,
+)
+from quickfit.signals.merging import with_inner_steps, with_merged_loops
+from quickfit.signals.steps import MIN_STEPS, Steps, steps_of_loop
+from quickfit.signals.traces import Trace
+from quickfit.signals.whole import WholeTime, copies_per_step_s, whole_time
+from quickfit.source.loops import loop_line
+
+
+class RunSignals:
+    """The quantities of a run that say what happened, before anything is concluded from them."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    @cached_property
+    def process(self) -> ProcessRecording:
+        """The process that trains: the script, or the one it started that trains longest."""
+        processes = [self.recording.main, *self.recording.others]
+        busiest = max(processes, key=lambda p: (len(p.rows("steps")), p.is_main))
+        return with_merged_loops(with_inner_steps(busiest))
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """Every loop of the training process."""
+        found = loops_of(self.process, self.location)
+        return [loop if loop.kind != "custom" else self._at_its_line(loop) for loop in found]
+
+    def _at_its_line(self, loop: Loop) -> Loop:
+        """Return a loop of the script with the line of its `for` or `while`."""
+        where = loop.location
+        if where is None:
+            return loop
+        line = loop_line(self.source_text(where.file), where.line)
+        return dataclasses.replace(loop, location=self.location(where.file, line))
+
+    @cached_property
+    def loop(self) -> Loop:
+        """The training loop that took the most time; where nothing trains, any loop."""
+        if not self.loops:
+            raise SignalMissing("a training loop (no `fit` and no loop of the script was seen)")
+        # What a script measures or predicts beside its training is not what it is slow at.
+        return max(self.loops, key=lambda loop: (loop.trains, loop.duration_s))
+
+    @cached_property
+    def all_steps(self) -> Steps | None:
+        """The steps after warm-up, however few; None where there are hardly any."""
+        return steps_of_loop(self.process.rows("steps"), self.loop.id)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The steps after warm-up; at least twenty."""
+        steps = self.all_steps
+        if steps is None or len(steps.steps) < MIN_STEPS:
+            seen = 0 if steps is None else len(steps.steps)
+            raise SignalMissing(f"{MIN_STEPS} steps after warm-up (seen: {seen})")
+        return steps
+
+    @property
+    def steps_per_execution(self) -> int:
+        """How many batches one call of the train function takes."""
+        return int(self.loop.facts.get("steps_per_execution") or 1)
+
+    @cached_property
+    def cores(self) -> float:
+        """The cores the script may use."""
+        return float(self.process.facts.get("usable_cores") or 1.0)
+
+    @property
+    def has_accelerator(self) -> bool:
+        """Whether TensorFlow computed on something other than the CPU."""
+        devices = self.process.facts.get("tensorflow_devices") or []
+        return any(device[0] in ("GPU", "TPU") for device in devices)
+
+    def location(self, file: str | None, line: int | None) -> Location | None:
+        """Return a place with the text its line had when the script ran."""
+        if file is None or line is None:
+            return None
+        text = self._source_lines.get(file, [])
+        return Location(file, line, text[line - 1].strip() if 0 < line <= len(text) else "")
+
+    def source_text(self, file: str) -> str:
+        """Return the text a file had when the script ran, or nothing."""
+        return "\n".join(self._source_lines.get(file, []))
+
+    @cached_property
+    def _source_lines(self) -> dict[str, list[str]]:
+        rows = [row for p in (self.process, *self.recording.others) for row in p.rows("sources")]
+        # As Python counts lines: a form feed does not end one.
+        return {row["file"]: row["text"].replace("\r\n", "\n").split("\n") for row in rows}
+
+    @cached_property
+    def callbacks(self) -> list[CallbackTime]:
+        """What each callback's batch hooks take per step, the slowest first."""
+        return self.loop.callback_times(self.process, self.location, BATCH_HOOKS)
+
+    @cached_property
+    def epoch_callbacks(self) -> list[CallbackTime]:
+        """What each callback's epoch hooks take per epoch, the slowest first."""
+        return self.loop.callback_times(self.process, self.location, EPOCH_HOOKS)
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """What the lines of the script call, in its main loop or anywhere, the longest first."""
+        found = [Call.from_row(row, self.location) for row in self.process.rows("calls")]
+        return sorted(found, key=lambda call: call.wall_s, reverse=True)
+
+    @cached_property
+    def traces(self) -> list[Trace]:
+        """Every trace of the process, in order."""
+        return [Trace.from_row(row, self.location) for row in self.process.rows("traces")]
+
+    @cached_property
+    def epochs(self) -> list[Epoch]:
+        """The epochs of the loop that ended."""
+        return [Epoch.from_row(r) for r in self.process.rows("epochs") if r["loop"] == self.loop.id]
+
+    @cached_property
+    def whole_time(self) -> WholeTime:
+        """The time of training with validation and what else lies between its steps."""
+        steps = self.all_steps
+        if steps is None:
+            raise SignalMissing("steps after warm-up")
+        return whole_time(self.process, self.loop, steps, self.epochs)
+
+    @cached_property
+    def copies_s(self) -> float | None:
+        """How long arrays and numbers became tensors per step; None where nobody looked."""
+        return copies_per_step_s(self.process.rows("copies"), self.loop.id)

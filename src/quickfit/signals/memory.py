@@ -1,0 +1,162 @@
+"""Memory while the steps ran: its level, how it grows, what grows, and when it will run out.
+
+A test for any trend is useless here: the memory of every healthy run creeps up a little. So
+growth counts only above a rate that would matter, and only where it goes on to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quickfit.findings import Location
+from quickfit.recording.reader import ProcessRecording
+from quickfit.signals.growth import (
+    MIN_WINDOW_S,
+    Growth,
+    Point,
+    Row,
+    growth,
+    inside,
+    points_of,
+    steps_done,
+)
+from quickfit.signals.steps import Steps
+
+# A kept tensor costs Python 125 bytes per step, wherever its values lie; a kept number 32, which
+# is no leak, and what a healthy `fit` holds on to between two collections comes to 16.
+MIN_LINE_BYTES_PER_STEP = 48
+MIN_LINE_GROWTH_BYTES = 32_768
+# A healthy run may gain a few megabytes a minute for a while.
+MIN_RSS_GROWTH_BYTES = 10_000_000
+MIN_RSS_BYTES_PER_S = 10_000_000 / 60
+# Objects of a kind that grew by less than this may be between two collections.
+MIN_OBJECTS_GROWTH = 50
+
+
+@dataclass(frozen=True)
+class GrowingLine:
+    """A user's line whose memory grows to the end of the run."""
+
+    location: Location
+    growth: Growth
+    blocks_per_step: float | None
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Memory of the training process; None where the system does not tell.
+
+    Args:
+        limit_bytes: what the container, or else the machine, can give.
+        exhausted_in_s: until the limit is reached at the rate of `rss`; None without growth.
+        objects: growth of live objects by kind: tensors, variables, graphs, models.
+        device_bytes: peak memory by device.
+    """
+
+    rss_bytes: int
+    rss: Growth | None
+    python_blocks: Growth | None
+    limit_bytes: int | None
+    used_bytes: int | None
+    exhausted_in_s: float | None
+    objects: dict[str, Growth]
+    device_bytes: dict[str, int]
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether memory grows to the end, and fast enough to matter."""
+        return _matters(self.rss)
+
+
+def memory_use(process: ProcessRecording, steps: Steps) -> MemoryUse | None:
+    """Return level and growth of memory while the steps ran; None without any reading."""
+    rows = inside(process.rows("machine"), steps)
+    known = [row for row in rows if row["rss_bytes"] is not None]
+    if not known:
+        return None
+    rss = growth(points_of(known, "rss_bytes"), steps)
+    limit, used = _limit(process, known[-1])
+    return MemoryUse(
+        rss_bytes=known[-1]["rss_bytes"],
+        rss=rss,
+        python_blocks=growth(points_of(rows, "python_blocks"), steps),
+        limit_bytes=limit,
+        used_bytes=used,
+        exhausted_in_s=_time_left_s(rss, limit, used),
+        objects=_objects(inside(process.rows("objects"), steps), steps),
+        device_bytes={
+            r["device"]: r["peak_bytes"] or r["bytes"] for r in process.rows("device_memory")
+        },
+    )
+
+
+def growing_lines(
+    process: ProcessRecording,
+    steps: Steps,
+    location: Callable[[str | None, int | None], Location | None],
+) -> list[GrowingLine]:
+    """Return the user's lines that hold more and more memory, the fastest first.
+
+    Only a run with `--memory` has them.
+    """
+    series: dict[tuple[str, int], list[Row]] = {}
+    for row in inside(process.rows("allocations"), steps):
+        series.setdefault((row["file"], row["line"]), []).append(row)
+    found = []
+    for (file, line), rows in series.items():
+        grown = growth(points_of(rows, "bytes"), steps)
+        where = location(file, line)
+        if where is None or grown is None or not grown.is_steady:
+            continue
+        per_step = grown.per_step or 0.0
+        if grown.total >= MIN_LINE_GROWTH_BYTES and per_step >= MIN_LINE_BYTES_PER_STEP:
+            blocks = growth(points_of(rows, "blocks"), steps)
+            found.append(GrowingLine(where, grown, blocks.per_step if blocks else None))
+    return sorted(found, key=lambda line: -line.growth.per_s)
+
+
+def _objects(rows: list[Row], steps: Steps) -> dict[str, Growth]:
+    """Return how many more objects of each kind are alive; counts are rare, so two will do."""
+    series: dict[str, list[Row]] = {}
+    for row in rows:
+        series.setdefault(row["kind"], []).append(row)
+    found = {}
+    for kind, of_kind in series.items():
+        points = points_of(of_kind, "alive")
+        grown = growth(points, steps) or _between(points[0], points[-1], steps)
+        if grown is not None:
+            found[kind] = grown
+    return found
+
+
+def _between(first: Point, last: Point, steps: Steps) -> Growth | None:
+    window_s, total = last[0] - first[0], last[1] - first[1]
+    if window_s < MIN_WINDOW_S:
+        return None
+    done = steps_done((first, last), steps)
+    taken = done[1] - done[0]
+    per_step = total / taken if taken else None
+    is_steady = total >= MIN_OBJECTS_GROWTH
+    return Growth(first[1], last[1], window_s, total / window_s, per_step, is_steady)
+
+
+def _limit(process: ProcessRecording, last: Row) -> tuple[int | None, int | None]:
+    """Return the container's limit and use; without one, the machine's memory and our own."""
+    limit, machine = (process.facts.get(n) for n in ("memory_limit_bytes", "memory_bytes"))
+    is_limited = isinstance(limit, int) and isinstance(machine, int) and 0 < limit < machine
+    if is_limited:
+        return limit, last.get("cgroup_bytes") or last["rss_bytes"]
+    return (machine, last["rss_bytes"]) if isinstance(machine, int) else (None, None)
+
+
+def _matters(rss: Growth | None) -> bool:
+    if rss is None or not rss.is_steady:
+        return False
+    return rss.total >= MIN_RSS_GROWTH_BYTES and rss.per_s >= MIN_RSS_BYTES_PER_S
+
+
+def _time_left_s(rss: Growth | None, limit: int | None, used: int | None) -> float | None:
+    if rss is None or limit is None or used is None or not _matters(rss):
+        return None
+    return max(limit - used, 0) / rss.per_s

@@ -1,0 +1,17 @@
+"""Makes TensorFlow log: a cache that is not read to its end, and a function traced each time."""
+
+import tensorflow as tf
+
+dataset = tf.data.Dataset.range(100).cache()
+next(iter(dataset.take(3)))
+del dataset
+
+
+@tf.function
+def double(number):
+    return number * 2
+
+
+for size in range(1, 9):
+    double(tf.zeros([size]))
+print("done")
