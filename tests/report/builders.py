@@ -70,7 +70,11 @@ COMPUTE_BREAKDOWN = replace(
     ),
 )
 OVERHEAD = Overhead(
-    step_cpu_s=6e-6, threads_core_share=0.003, threads_cpu_s=0.14, probes=(("fit_loop", "on"),)
+    step_cpu_s=6e-6,
+    threads_core_share=0.003,
+    threads_cpu_s=0.14,
+    probes=(("fit_loop", "active"),),
+    hooks=(("keras.src.trainers.trainer.Trainer.compile", "active"),),
 )
 
 

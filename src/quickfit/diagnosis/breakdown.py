@@ -12,7 +12,7 @@ from quickfit.signals.steps import Steps
 LABELS = {
     "input_wait": "waiting for input",
     "copies": "copying into tensors",
-    "tracing": "tracing",
+    "tracing": "tracing and compiling",
     "step": "the train step",
     "logs": "metrics and logs",
     "callbacks": "callbacks",
@@ -75,7 +75,7 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
         parts = {"input_wait": asked_s or inside_s, **parts, "step": call_s - inside_s}
     parts["logs"] = _take(parts, "step", steps.mean_of("logs_s"))
     parts["copies"] = _take(parts, "step", signals.copies_s or 0.0)
-    traced_s = min(signals.traced_s(steps.begin_s, steps.end_s) / len(steps.steps), steps.mean_s)
+    traced_s = min(signals.compiled_s(steps) / len(steps.steps), steps.mean_s)
     # A trace in a callback belongs to the callback; only one inside the call is taken from it.
     place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"
     parts["tracing"] = _take(parts, place, traced_s)

@@ -93,13 +93,15 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
             "inconclusive: the machine is busy with other work; nothing in this script stands out",
             notes=notes,
         )
-    if wait >= MAX_WAIT_SHARE:
-        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
     outside, beside = _largest(parts, OUTSIDE), _largest(parts, BESIDE)
-    for part, limit in ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE)):
-        if part.share >= limit:
-            text = f"no known cause, but {units.share(part.share)} of the time is {part.label}"
-            return Verdict("inconclusive", f"inconclusive: {text}", notes=notes)
+    limits = ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE))
+    large = [part for part, limit in limits if part.share >= limit]
+    largest = max(large, key=lambda part: part.share, default=None)
+    if wait >= MAX_WAIT_SHARE and (largest is None or wait >= largest.share):
+        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
+    if largest is not None:
+        text = f"no known cause, but {units.share(largest.share)} of the time is {largest.label}"
+        return Verdict("inconclusive", f"inconclusive: {text}", notes=notes)
     text = "compute-bound: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:
         text += f" of a step; {outside.label} takes another {units.share(outside.share)}"

@@ -18,6 +18,7 @@ import operator
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from threading import get_ident
 from typing import Any
 
 now = time.perf_counter
@@ -58,18 +59,21 @@ def wrap_quick(owner: Any, name: str, after: Callable[..., None]) -> None:
 
 
 class TimedFunction:
-    """Times a function: an error in it passes through no Python frame of ours.
+    """Times a function on one thread: an error in it passes through no Python frame of ours.
 
     Before each call `__call__` is looked up, which begins it. What is called is made for this
     one call and is gone when it returns or raises, which ends it.
     """
 
-    def __init__(self, original: Any, times: deque[float]) -> None:
+    def __init__(self, original: Any, times: deque[float], thread: int) -> None:
         self.__wrapped__ = original
         self.times = times
+        self.thread = thread
 
     @property
-    def __call__(self) -> _TimedCall:
+    def __call__(self) -> Any:
+        if get_ident() != self.thread:
+            return self.__wrapped__  # an input thread, whose work is not the step's
         call = _TimedCall(self.__wrapped__)
         call.times = self.times
         call.began_s = now()

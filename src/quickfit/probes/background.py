@@ -34,6 +34,8 @@ from quickfit.probes.stacks import StackSampler
 SAMPLE_EVERY_S = 0.05
 # Twice a second: a killed process loses half a second, and counters cost 0.2 % of a core.
 COUNTERS_EVERY_S = 0.5
+# Steps that may wait to be written: a few megabytes, however fast they come.
+MAX_PENDING = 20_000
 # A disk that refuses so often in a row will not take the rest either.
 MAX_WRITE_FAILURES = 3
 # All quickfit threads together may use this share of one core; above it they slow down.
@@ -88,7 +90,7 @@ class Background:
                 if self.state.is_paused:
                     continue
                 self._quietly("stacks", self.stacks.sample)
-                if now() >= next_counters:
+                if now() >= next_counters or self.state.writer.pending_steps > MAX_PENDING:
                     self._read_counters()
                     self._keep_budget(now())
                     next_counters = now() + COUNTERS_EVERY_S * self.slower

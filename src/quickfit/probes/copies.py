@@ -74,7 +74,7 @@ def _open(loop: Loop) -> Window | None:
     if original is None:
         return None
     window = Window(loop, original, now(), loop.steps, loop.epoch)
-    setattr(module, ENTRANCE, TimedFunction(original, window.times))
+    setattr(module, ENTRANCE, TimedFunction(original, window.times, loop.thread))
     return window
 
 

@@ -75,7 +75,7 @@ def _open(loop: Loop) -> Window | None:
     originals = {name: getattr(module, name) for name in ENTRANCES}
     window = Window(loop, originals, now(), loop.steps)
     for name, original in originals.items():
-        setattr(module, name, TimedFunction(original, window.times))
+        setattr(module, name, TimedFunction(original, window.times, loop.thread))
     return window
 
 

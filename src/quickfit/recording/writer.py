@@ -78,6 +78,11 @@ class Writer:
         """A function that buffers one row of `steps`."""
         return self._step_rows.append
 
+    @property
+    def pending_steps(self) -> int:
+        """How many steps wait to be written."""
+        return len(self._step_rows)
+
     def add_source(self, file: str) -> None:
         """Store the text of a user file once, so that a report is right after it changed."""
         if file in self._sources:

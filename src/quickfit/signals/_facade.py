@@ -24,7 +24,7 @@ from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
-from quickfit.signals.steps import Step
+from quickfit.signals.steps import Step, Steps
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class HotLine:
 
 # "Where was it when last seen" looks at the samples of this long before the end.
 LAST_SEEN_S = 1.5
+# With XLA, a call this many times as long as the others compiled.
+RECOMPILED = 10.0
 
 
 class Signals(RunSignals):
@@ -112,6 +114,28 @@ class Signals(RunSignals):
         """Return the time the training thread traced in a span, nested traces counted once."""
         spans = [t for t in self.traces if begin_s <= t.at_s <= end_s and t.is_in_loop]
         return sum(trace.duration_s for trace in spans if not trace.is_nested)
+
+    def compiled_s(self, steps: Steps) -> float:
+        """Return the time of tracing and compiling in steps.
+
+        A new trace is optimised, and with XLA compiled, when it first runs: what such a step
+        takes longer than the others belongs to it, and no probe sees it otherwise. XLA compiles
+        again for a batch of another size, without a new trace.
+        """
+        usual_s = statistics.median(step.call_s or 0.0 for step in steps.steps)
+        times = sorted(
+            (t.at_s, t.duration_s) for t in self.traces if t.is_in_loop and not t.is_nested
+        )
+        ends = [at_s for at_s, _ in times]
+        is_jit = bool(self.loop.facts.get("jit_compile"))
+        total_s = 0.0
+        for step in steps.steps:
+            first = bisect.bisect_left(ends, step.end_s - step.cycle_s)
+            traced_s = sum(s for _, s in times[first : bisect.bisect_right(ends, step.end_s)])
+            is_recompiled = is_jit and (step.call_s or 0.0) > max(RECOMPILED * usual_s, 0.2)
+            if traced_s or is_recompiled:
+                total_s += min(max(traced_s, (step.call_s or 0.0) - usual_s), step.cycle_s)
+        return total_s
 
     @cached_property
     def py_input(self) -> inputs.PyInput | None:

@@ -11,10 +11,12 @@ from quickfit.pipeline_model.match import Operation, match, operation_kind
 from quickfit.pipeline_model.snapshot import Snapshot, snapshot_from_row
 from quickfit.pipeline_model.stages import StageCost, stage_costs
 from quickfit.recording.reader import ProcessRecording
-from quickfit.signals.steps import Steps
+from quickfit.signals.steps import Step, Steps
 
 # A share from fewer requests than this is chance.
 MIN_REQUESTS = 10
+# A last step of an epoch this many times as long as the others did something else as well.
+LONG_LAST = 3.0
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def wait_from_pipeline(
     took longer (`start_s`, in all), without tracing.
     """
     iterators = training_iterators(process, loop)
-    later = Steps(tuple(step for step in steps.steps if not step.is_first_of_epoch), steps.warmup)
+    later = Steps(_with_a_gap(steps), steps.warmup)
     window_s = gap_s = 0.0
     requests = 0
     for row in process.rows("pipelines"):
@@ -118,11 +120,26 @@ def wait_from_pipeline(
     if requests < MIN_REQUESTS or window_s <= 0:
         return None
     share = max(0.0, 1.0 - gap_s / window_s)
-    # A first step waits as any other does, and then for its start.
+    # A first step waits as any other does, and then for its start; so does a long last one.
     firsts = len(steps.steps) - len(later.steps)
     wait_s = min(share * (later.total_s + firsts * later.median_s) + start_s, steps.total_s)
     mean_s = wait_s / len(steps.steps)
     return Wait(mean_s, mean_s / steps.mean_s, requests, "tf.data's own model of the pipeline")
+
+
+def _with_a_gap(steps: Steps) -> tuple[Step, ...]:
+    """Return the steps whose time tf.data's gaps account for.
+
+    Not the first of an epoch, which has no gap before it. After the last one nothing is asked
+    for, so what it took longer than the others is in no gap: it compiled, say.
+    """
+    usual_s = steps.median_s
+    following = [*(step.is_first_of_epoch for step in steps.steps[1:]), True]
+    return tuple(
+        step
+        for step, is_last in zip(steps.steps, following, strict=True)
+        if not step.is_first_of_epoch and not (is_last and step.cycle_s > LONG_LAST * usual_s)
+    )
 
 
 def wait_from_python(process: ProcessRecording, loop: int, steps: Steps) -> Wait | None:

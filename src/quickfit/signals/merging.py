@@ -90,7 +90,8 @@ def _parts(row: dict[str, Any], inner: dict[int, int]) -> list[dict[str, Any]]:
     if count == 1:
         return [row]
     each_s = (row["end_s"] - row["begin_s"]) / count
-    times = {n: row[n] / count for n in ("call_s", "wait_s", "cpu_s") if row.get(n) is not None}
+    names = ("call_s", "logs_s", "wait_s", "cpu_s")
+    times = {name: row[name] / count for name in names if row.get(name) is not None}
     first = (row["step"] - 1) * count + 1
     return [
         {
@@ -121,6 +122,8 @@ def _summed(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str,
             for name in ("calls", "wall_s", "cpu_s"):
                 if row.get(name) is not None and totals[key].get(name) is not None:
                     totals[key][name] += row[name]
+            if "longest_s" in row:
+                totals[key]["longest_s"] = max(totals[key]["longest_s"], row["longest_s"])
         else:
             totals[key] = dict(row)
     return list(totals.values())
