@@ -1,8 +1,9 @@
 """What quickfit costs: CPU per step on the main thread, the background thread, and the results.
 
-Runs a real `fit` in a child process with the probes installed and switches them off and on in
-alternating blocks of ten steps. The main thread's own CPU time is compared, because wall time on
-a shared machine says nothing about microseconds. A seeded script is then trained with and without
+Runs a real `fit`, a loop written by hand around a compiled step, and a `train_on_batch` loop in
+child processes with all probes installed, and switches the probes off and on in alternating
+blocks of ten steps. The main thread's own CPU time is compared, because wall time on a shared
+machine says nothing about microseconds. A seeded script is then trained with and without
 quickfit, and the losses are compared bit for bit.
 
     python benchmarks/overhead.py [--blocks 800] [--steps 10]
@@ -23,7 +24,7 @@ from pathlib import Path
 MAX_STEP_CPU_S = 16e-6
 MAX_CORE_SHARE = 0.01
 
-FIT = textwrap.dedent(
+MODEL = textwrap.dedent(
     """
     import json, sys, time
     from pathlib import Path
@@ -44,11 +45,11 @@ FIT = textwrap.dedent(
     model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     measured = []
 
-    class Blocks(keras.callbacks.Callback):
+    class Blocks:
         # Switches the probes off and on again every few steps and keeps each block's time.
         count, is_on, cpu_s, wall_s = 0, True, 0.0, 0.0
 
-        def on_train_batch_end(self, batch, logs=None):
+        def step_ends(self):
             self.count += 1
             if self.count % steps:
                 return
@@ -61,12 +62,50 @@ FIT = textwrap.dedent(
                 session.pause(paused=not self.is_on)
             self.cpu_s, self.wall_s = time.thread_time(), time.perf_counter()
 
+    timing = Blocks()
     total = steps * blocks
-    model.fit(ds, steps_per_epoch=total, epochs=1, verbose=0, callbacks=[Blocks()])
-    session.pause(paused=False)
-    print(json.dumps(measured))
     """
 )
+LOOPS = {
+    "fit": textwrap.dedent(
+        """
+        class Timing(keras.callbacks.Callback):
+            def on_train_batch_end(self, batch, logs=None):
+                timing.step_ends()
+
+        model.fit(ds, steps_per_epoch=total, epochs=1, verbose=0, callbacks=[Timing()])
+        """
+    ),
+    "by hand": textwrap.dedent(
+        """
+        optimizer, loss_of = model.optimizer, model.loss
+
+        @tf.function
+        def train_step(x, y):
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            weights = model.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+            return loss
+
+        for x, y in ds.take(total):
+            train_step(x, y)
+            timing.step_ends()
+        """
+    ),
+    "train_on_batch": textwrap.dedent(
+        """
+        x, y = images[:32], labels[:32]
+        for _ in range(total):
+            model.train_on_batch(x, y)
+            timing.step_ends()
+        """
+    ),
+}
+END = """
+session.pause(paused=False)
+print(json.dumps(measured))
+"""
 
 SEEDED = textwrap.dedent(
     """
@@ -98,17 +137,18 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="only the cost per step")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temp:
-        step_ok = show_step_cost(Path(temp), options.blocks, options.steps)
+        costs = [show_step_cost(Path(temp), name, options.blocks, options.steps) for name in LOOPS]
         background_ok = True if options.quick else show_background_cost(Path(temp))
         same = options.quick or show_results(Path(temp))
-    return 0 if step_ok and background_ok and same else 1
+    return 0 if all(costs) and background_ok and same else 1
 
 
-def show_step_cost(temp: Path, blocks: int, steps: int) -> bool:
+def show_step_cost(temp: Path, name: str, blocks: int, steps: int) -> bool:
     """Compare the main thread's CPU per step in blocks with and without probes."""
-    folder = temp / "alternating.qfrun"
+    folder = temp / f"{name.replace(' ', '-')}.qfrun"
     folder.mkdir()
-    measured = json.loads(run([sys.executable, "-c", FIT, str(folder), str(blocks), str(steps)]))
+    script = MODEL + LOOPS[name] + END
+    measured = json.loads(run([sys.executable, "-c", script, str(folder), str(blocks), str(steps)]))
     warm = measured[20:]
     # Neighbouring blocks share the machine's mood; their differences are what counts.
     pairs = [{one[0]: one, two[0]: two} for one, two in zip(warm[::2], warm[1::2], strict=False)]
@@ -116,7 +156,7 @@ def show_step_cost(temp: Path, blocks: int, steps: int) -> bool:
     differences = [pair["on"][1] - pair["off"][1] for pair in pairs]
     cost_s = statistics.median(differences)
     error_s = 1.25 * statistics.stdev(differences) / len(differences) ** 0.5
-    print(f"main-thread CPU per step, {len(pairs)} pairs of blocks of {steps} steps:")
+    print(f"{name}: main-thread CPU per step, {len(pairs)} pairs of blocks of {steps} steps:")
     for state in ("on", "off"):
         cpu_s = statistics.median(pair[state][1] for pair in pairs)
         wall_s = statistics.median(pair[state][2] for pair in pairs)
@@ -131,7 +171,7 @@ def show_step_cost(temp: Path, blocks: int, steps: int) -> bool:
 def show_background_cost(temp: Path) -> bool:
     """Report the background thread's share of a core in a run of its own, as it records it."""
     script = temp / "steady.py"
-    script.write_text(FIT.split("session.start", 1)[0].split("from quickfit")[0] + STEADY)
+    script.write_text(MODEL.split("session.start", 1)[0].split("from quickfit")[0] + STEADY)
     output = temp / "steady.qfrun"
     run([*quickfit(), "run", "--for", "45s", "--output", str(output), str(script)])
     report = json.loads(run([*quickfit(), "report", str(output), "--format", "json"]))

@@ -429,7 +429,7 @@ def test_after_the_first_steps_only_some_are_watched_in_full_and_none_is_lost(st
     assert [row[2] for row in rows] == list(range(1, 401))
     watched = [row[2] for row in rows if row[9] is not None]
     assert watched[: cb.ALL_WATCHED] == list(range(1, cb.ALL_WATCHED + 1))
-    assert all(5 <= distance <= 11 for distance in _distances(watched))
+    assert all(8 <= distance <= 16 for distance in _distances(watched))
     assert all(row[8] >= row[3] for row in rows)
 
 

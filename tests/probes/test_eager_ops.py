@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from threading import Thread, get_ident
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +33,7 @@ def tfe(monkeypatch, clock):
 @pytest.fixture
 def loop(state):
     """Return an eager loop that is warm."""
-    made = Loop(5, "fit", None, 0.0, 0.0, 0, {"run_eagerly": True}, steps=8)
+    made = Loop(5, "fit", None, 0.0, 0.0, get_ident(), {"run_eagerly": True}, steps=8)
     state.loops = [made]
     return made
 
@@ -56,6 +57,14 @@ def test_operations_are_counted_and_timed(state, tfe, loop):
     assert seen["heavy_s"] == pytest.approx(0.0), "none is beyond what three quarters stay below"
     assert not is_open(tfe)
     assert tfe.TFE_Py_Execute is tfe.original
+
+
+def test_operations_of_other_threads_are_not_the_loops(state, tfe, loop):
+    eager_ops.read(state)
+    thread = Thread(target=tfe.TFE_Py_Execute, args=[0.1])
+    thread.start()
+    thread.join()
+    assert len(state.kept["eager_window"].times) == 0
 
 
 def test_a_loop_is_looked_at_once(state, tfe, loop, clock):
@@ -149,3 +158,13 @@ def test_memory_is_bounded(state, tfe, loop, monkeypatch):
     for _ in range(100):
         tfe.TFE_Py_Execute(0.0)
     assert len(window.times) == 10
+
+
+def test_what_the_script_put_in_its_place_meanwhile_is_not_lost(state, tfe, loop, clock):
+    eager_ops.read(state)
+    theirs = tfe.TFE_Py_Execute = lambda takes_s: takes_s
+    clock.now_s += 1.0
+    loop.steps += 10
+    eager_ops.read(state)
+    assert tfe.TFE_Py_Execute is theirs
+    assert not is_open(tfe)

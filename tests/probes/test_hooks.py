@@ -4,6 +4,7 @@ import inspect
 import itertools
 import traceback
 from collections import deque
+from threading import Thread, get_ident
 from unittest import mock
 
 import pytest
@@ -217,7 +218,7 @@ def timed(clock, monkeypatch):
         return [value]
 
     times = deque(maxlen=5)
-    return TimedFunction(convert, times), times
+    return TimedFunction(convert, times, get_ident()), times
 
 
 def test_a_timed_function_returns_what_it_returned_and_each_call_is_timed(timed):
@@ -260,7 +261,17 @@ def test_a_timed_function_looks_as_before(timed):
     assert callable(function)
 
 
-def test_a_timed_function_may_be_handed_to_another_thread_or_map(timed):
+def test_calls_from_another_thread_are_not_timed(timed):
+    function, times = timed
+    found = []
+    thread = Thread(target=lambda: found.append(function(3)))
+    thread.start()
+    thread.join()
+    assert found == [[3]]
+    assert list(times) == []
+
+
+def test_a_timed_function_may_be_handed_to_others(timed):
     function, times = timed
     assert list(map(function, [1, 2])) == [[1], [2]]
     assert list(times) == [1.0, 1.0]

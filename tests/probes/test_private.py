@@ -1,6 +1,7 @@
 """A private name that has moved, or means something else, is noticed before it is used."""
 
 import functools
+from collections import deque
 from types import ModuleType
 
 import pytest
@@ -136,7 +137,7 @@ def test_a_name_that_a_hook_of_ours_stands_for_is_still_known(detail, module):
     """A module may be reloaded, and quickfit may come when it is patched already."""
     notice_calls(module.Class, "method", lambda instance: None)
     module.Class.make = calls._Watched(vars(module.Class)["make"], "train")
-    module.plain = TimedFunction(module.plain, [])
+    module.plain = TimedFunction(module.plain, deque(), 0)
     assert detail("Class.method", Wanted(("self", "x"), uses=("callbacks",))) == ""
     assert detail("Class.make", Wanted(("cls", "x"))) == ""
     assert detail("plain", Wanted(("x", "y"))) == ""

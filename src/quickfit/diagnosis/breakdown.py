@@ -79,6 +79,9 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
     # A trace in a callback belongs to the callback; only one inside the call is taken from it.
     place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"
     parts["tracing"] = _take(parts, place, traced_s)
+    if signals.loop.kind != "fit":
+        read_s = parts["between"] * signals.metrics_share_between()
+        parts["logs"] += _take(parts, "between", read_s)
     parts["looks"] = _take(parts, "between", signals.whole_time.looks_in_steps_s / len(steps.steps))
     saves_s = signals.whole_time.saves_in_steps_s / len(steps.steps)
     parts["checkpoint"] = _take(parts, "callbacks" if callbacks_s else "between", saves_s)

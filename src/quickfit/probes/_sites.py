@@ -21,7 +21,7 @@ MAX_SITES = 400
 TRAINS = ("train", "apply", "gradient", "tape")
 # The flag of a generator function's code (`inspect.CO_GENERATOR`).
 CO_GENERATOR = 0x20
-_USER, _KERAS, _LIBRARY = 0, 1, 2
+_USER, _KERAS, _TENSORFLOW, _LIBRARY = 0, 1, 2, 3
 _categories: dict[str, int] = {}
 
 
@@ -103,6 +103,14 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     return None
 
 
+def is_inside_keras(file: str) -> bool:
+    """Tell whether code of a file is Keras's or TensorFlow's own."""
+    category = _categories.get(file)
+    if category is None:
+        category = _categories[file] = _category(file)
+    return category in (_KERAS, _TENSORFLOW)
+
+
 def consumer(frame: FrameType) -> FrameType:
     """Return the frame of the script that a generator makes its items for."""
     outer = frame
@@ -131,7 +139,10 @@ def any_user_frame(frame: FrameType | None) -> FrameType | None:
 def _category(file: str) -> int:
     if is_user_file(file):
         return _USER
-    return _KERAS if "/keras/src/" in file.replace("\\", "/") else _LIBRARY
+    path = file.replace("\\", "/")
+    if "/keras/src/" in path:
+        return _KERAS
+    return _TENSORFLOW if "/tensorflow/python/" in path else _LIBRARY
 
 
 def enclosing_body(frame: FrameType | None) -> Body | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
 from threading import get_ident
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from quickfit.probes._sites import (
@@ -20,6 +21,7 @@ from quickfit.probes._sites import (
     any_user_frame,
     consumer,
     is_eager,
+    is_inside_keras,
     name_of,
     position,
     user_frame,
@@ -60,7 +62,12 @@ class ThreadCalls:
         self.skip = 0
         self.subject: Any = _nothing
         self.is_followed = False
-        self.direct = 0
+        self.head_at: dict[int, CodeType] = {}
+        self.inside_at: dict[int, CodeType] = {}
+        self.looked_up_at: dict[int, CodeType] = {}
+        self.again: Callable[[float], None] | None = None
+        self.direct: FrameType | None = None
+        self.looked_up: tuple[int, CodeType] | None = None
         self.ended_s = 0.0
 
     def moment(self, at_s: float) -> Moment:
@@ -71,7 +78,7 @@ class ThreadCalls:
         """Note that a call begins; tell whether it counts."""
         if self.site is not None and not self._is_stale(frame):
             return False
-        self.direct = frame.f_lasti if frame is not None else 0
+        self.direct = frame
         frame = user_frame(frame)
         if frame is None:
             return False
@@ -90,10 +97,12 @@ class ThreadCalls:
         if loop is not None and loop.head is site:
             loop.again(at_s, subject)
             if self.skip:
+                self.direct = None
                 return False
         else:
             self.skip = 0
             self.finder.seen(site, subject, frame, at_s)
+        self.direct = None
         self.site = site
         self.began_s = now()
         return True
@@ -102,24 +111,37 @@ class ThreadCalls:
         """Tell whether a call needs no more attention, in a step that is not watched in full."""
         if self.site is not None:
             return True  # inside a call that is
-        at, loop = frame.f_lasti, self.loop
-        if loop is not None and at in loop.inside_at:
+        at, code = frame.f_lasti, frame.f_code
+        if self.inside_at.get(at) is code:
             self.is_followed = True
             return True
-        if loop is not None and at in loop.head_at and self.subject() is subject:
-            self.skip -= 1
-            if self.skip:
-                self.is_followed = False
-                loop.again_unwatched(now())
-                return True
-            return False  # the step that begins now is watched again
+        if self.head_at.get(at) is code and self.subject() is subject:
+            return self._begins_unwatched()
+        if is_inside_keras(code.co_filename):
+            return True  # a call that is part of another one
         # Another iterator, or a line that is not of this loop.
         self.skip = 0
         return False
 
-    def skip_steps(self, steps: int, subject: Any) -> None:
-        """Watch the next steps less closely."""
+    def passes_looked_up(self, subject: Any, frame: FrameType) -> bool:
+        """Tell the same of a method that is looked up, which is just before it is called."""
+        if self.site is None and self.looked_up_at.get(frame.f_lasti) is frame.f_code:
+            return self.subject() is subject and self._begins_unwatched()
+        return False
+
+    def _begins_unwatched(self) -> bool:
+        skip = self.skip = self.skip - 1
+        if not skip or self.again is None:
+            return False  # the step that begins now is watched again
+        self.is_followed = False
+        self.again(now())
+        return True
+
+    def skip_steps(self, steps: int, subject: Any, loop: HandLoop) -> None:
+        """Watch the next steps of a loop less closely."""
         self.skip, self.subject, self.is_followed = steps, weakref.ref(subject), False
+        self.head_at, self.inside_at = loop.head_at, loop.inside_at
+        self.looked_up_at, self.again = loop.looked_up_at, loop.again_unwatched
 
     def begin_aside(self, kind: str, subject: Any, frame: FrameType | None, loop: int) -> bool:
         """Note a call that makes no loop of its own, such as a save in a callback of `fit`."""

@@ -190,7 +190,7 @@ def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
 
 
 def _next_watched(step: int) -> int:
-    """Return the step to watch in full next: all at first, then every eighth to sixteenth.
+    """Return the step to watch in full next: all at first, then every 12th to 22nd.
 
     The distance varies, so that a callback that works every n-th step is neither always nor
     never seen at work.
@@ -202,7 +202,7 @@ def _next_watched(step: int) -> int:
 
 def unwatched_after(step: int) -> int:
     """Return how many steps after one that was watched are not."""
-    return 7 + (step * 2_654_435_761 >> 9) % 9
+    return 11 + (step * 2_654_435_761 >> 9) % 11
 
 
 def timed(callbacks: TimedCallbacks, hook: str) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from threading import get_ident
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from quickfit.probes import _loops, iterator_ends
@@ -100,7 +100,11 @@ class _Watched:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self.method.__get__(None, owner)
-        return _BoundMethod(self.method.__get__(instance, owner), self.kind)
+        bound, frame = self.method.__get__(instance, owner), sys._getframe(1)
+        calls = threads.get(get_ident())
+        if calls is not None and calls.skip and calls.passes_looked_up(instance, frame):
+            return bound
+        return _BoundMethod(bound, self.kind, (frame.f_lasti, frame.f_code))
 
 
 class _WatchedSlot(_Watched):
@@ -124,14 +128,21 @@ class _WatchedSlot(_Watched):
 class _BoundMethod:
     """A bound method in everything but its type; a script may keep it and call it often."""
 
-    def __init__(self, method: Any, kind: str) -> None:
+    def __init__(self, method: Any, kind: str, looked_up: tuple[int, CodeType]) -> None:
         self.__wrapped__ = method
         self._kind = kind
+        self._looked_up = looked_up
 
     @property
     def __call__(self) -> Any:
-        method = self.__wrapped__
-        return _begun(method, self._kind, method.__self__, sys._getframe(1))
+        method, frame = self.__wrapped__, sys._getframe(1)
+        # `next` of a distributed iterator calls its `get_next`; the script made one call.
+        if self._kind == "next" and "/tensorflow/python/" in frame.f_code.co_filename:
+            return method
+        calls = threads.get(get_ident())
+        if calls is not None:
+            calls.looked_up = self._looked_up
+        return _begun(method, self._kind, method.__self__, frame)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from quickfit.probes import _loops, stopping
@@ -28,6 +28,8 @@ WITHOUT_BODY = 3
 MAX_INNER_STEPS = 20
 # The thread's CPU time is read every so many steps; reading it costs a microsecond.
 CPU_EVERY = 8
+# Instructions of a loop that are learned by heart.
+MAX_INSTRUCTIONS = 200
 
 
 class HandLoop:
@@ -48,10 +50,11 @@ class HandLoop:
         self.add_step: Any = _drop
         self.is_asked = False
         # The instructions from which the head, and other calls inside the loop, were made.
-        self.head_at: set[int] = set()
-        self.inside_at: set[int] = set()
+        self.head_at: dict[int, CodeType] = {}
+        self.inside_at: dict[int, CodeType] = {}
+        self.looked_up_at: dict[int, CodeType] = {}
         self.is_unwatched = False
-        self.usual_s = 0.0
+        self.began_s = self.usual_s = 0.0
         # What the optimizer's counter said after the first step.
         self.counted: int | None = None
 
@@ -60,25 +63,27 @@ class HandLoop:
         calls = self.calls
         if self.is_open and not (self.is_input and self.iterator() is not subject):
             is_watched = not self.is_unwatched
-            self.head_at.add(calls.direct)
+            _learn(self.head_at, calls.direct)
+            if calls.looked_up is not None and len(self.looked_up_at) < MAX_INSTRUCTIONS:
+                self.looked_up_at[calls.looked_up[0]] = calls.looked_up[1]
             self._close(at_s)
             if is_watched and self.loop.steps >= ALL_WATCHED and not self.is_asked:
-                calls.skip_steps(unwatched_after(self.loop.steps), subject)
+                calls.skip_steps(unwatched_after(self.loop.steps), subject, self)
         else:
             self.leave()
             self._new_epoch(subject)
         self.is_unwatched = calls.skip > 0
-        self.began = calls.moment(at_s)
+        self.began_s, self.began = at_s, calls.moment(at_s)
         self.is_open = True
 
     def again_unwatched(self, at_s: float) -> None:
         """Note the same in a step of which only this one time is taken."""
-        loop = self.loop
-        loop.steps += 1
-        times = (self.began.at_s, None, None, None, None, at_s, None, None)
-        self.add_step((loop.id, loop.epoch, loop.steps, *times))
-        self.usual_s = at_s - self.began.at_s
-        self.began = Moment(at_s)
+        loop, began_s = self.loop, self.began_s
+        steps = loop.steps = loop.steps + 1
+        times = (began_s, None, None, None, None, at_s, None, None)
+        self.add_step((loop.id, loop.epoch, steps, *times))
+        self.usual_s = at_s - began_s
+        self.began_s = at_s
 
     def open_at(self, moment: Moment, subject: Any) -> None:
         """Begin with the step that had begun before the loop was known to be one."""
@@ -94,7 +99,7 @@ class HandLoop:
         # A last call for a batch that only says there is none is no step.
         if self.is_unwatched:
             if calls.is_followed or not self.is_input:
-                self._close(min(self.began.at_s + self.usual_s, now()))
+                self._close(min(self.began_s + self.usual_s, now()))
         elif calls.calls - self.began.calls > (1 if self.is_input else 0):
             self._close(max(calls.ended_s, self.began.at_s))
         self.is_open = self.is_unwatched = False
@@ -131,6 +136,11 @@ class HandLoop:
         at_s = time.thread_time()
         self.cpu_from = (self.loop.steps, at_s)
         return (at_s - cpu_s) / max(self.loop.steps - steps, 1)
+
+
+def _learn(known: dict[int, CodeType], frame: FrameType | None) -> None:
+    if frame is not None and len(known) < MAX_INSTRUCTIONS:
+        known[frame.f_lasti] = frame.f_code
 
 
 def _nothing() -> None:
@@ -174,7 +184,7 @@ class LoopFinder:
             return
         if current is not None:
             if _is_inside(current, site, frame):
-                current.inside_at.add(calls.direct)
+                _learn(current.inside_at, calls.direct)
                 return
             current.leave()
         begun = current.loop.steps if current is not None else 0

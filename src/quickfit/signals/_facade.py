@@ -40,6 +40,22 @@ class HotLine:
 LAST_SEEN_S = 1.5
 # With XLA, a call this many times as long as the others compiled.
 RECOMPILED = 10.0
+# Fewer samples say nothing about a share.
+MIN_SAMPLES = 20
+# Functions whose time is known without samples.
+WATCHED_CALLS = {
+    ("tensorflow", "_call"),
+    ("tensorflow", "__next__"),
+    ("tensorflow", "gradient"),
+    ("keras", "apply_gradients"),
+    ("keras", "apply"),
+    ("keras", "train_on_batch"),
+    ("keras", "test_on_batch"),
+    ("keras", "predict"),
+    ("keras", "evaluate"),
+}
+# Methods of a tensor that hand its value to Python, and wait for it.
+FETCHES = ("numpy", "_numpy", "__float__", "__int__", "__bool__", "__array__", "__index__")
 
 
 class Signals(RunSignals):
@@ -52,9 +68,11 @@ class Signals(RunSignals):
         """How long a step waits for input."""
         steps, loop = self.steps, self.loop.id
         spe, start_s = self.steps_per_execution, sum(self._epoch_start_s(after=steps.begin_s))
-        found = inputs.wait_of_steps(steps, self.loop.input)
+        found = inputs.wait_of_steps(steps)
         found = found or inputs.wait_from_pipeline(self.process, loop, steps, spe, start_s)
         found = found or inputs.wait_from_python(self.process, loop, steps)
+        if found is None and self.loop.input == "python":
+            found = inputs.no_wait(steps)
         if found is None:
             raise SignalMissing("tf.data's model of the pipeline, or the time of a Python input")
         return found
@@ -189,6 +207,16 @@ class Signals(RunSignals):
         """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
         return self._hot([s for s in self.main_stacks() if not _is_in_call(s)])
 
+    def metrics_share_between(self) -> float:
+        """Return which share of the Python between steps reads metrics or fetches values.
+
+        By samples: a loop written by hand asks its metrics and losses for numbers itself.
+        """
+        stacks = [s for s in self.main_stacks() if not _is_in_watched_call(s)]
+        total = sum(stack.seen for stack in stacks)
+        seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
+        return seen / total if total >= MIN_SAMPLES else 0.0
+
     def last_seen(self) -> list[tuple[str, HotLine]]:
         """Return the user's line that each kind of thread was at when last looked at."""
         rows = self.process.rows("samples")
@@ -318,6 +346,21 @@ class Signals(RunSignals):
 def _busy_s(row: dict[str, Any]) -> float:
     """Return the time of a step in its call and in waiting for its batch."""
     return (row["call_s"] or 0.0) + (row.get("wait_s") or 0.0)
+
+
+def _is_in_watched_call(stack: SampledStack) -> bool:
+    """Tell whether a stack was inside a call that is timed by itself."""
+    return any((package_of(f.file), f.function) in WATCHED_CALLS for f in stack.frames)
+
+
+def _reads_metrics(stack: SampledStack) -> bool:
+    return any(
+        "/keras/src/metrics/" in frame.file
+        or (
+            frame.function in FETCHES and frame.file.endswith("/tensorflow/python/framework/ops.py")
+        )
+        for frame in stack.frames
+    )
 
 
 def _is_in_call(stack: SampledStack) -> bool:

@@ -79,17 +79,20 @@ class Wait:
     source: str
 
 
-def wait_of_steps(steps: Steps, source: str) -> Wait | None:
-    """Return the wait of a loop that asks for its batches from Python, or makes them itself."""
+def wait_of_steps(steps: Steps) -> Wait | None:
+    """Return the wait of a loop that asks for its batches from Python."""
     known = [step for step in steps.steps if step.wait_s is not None]
     watched = [step for step in steps.steps if step.call_s is not None]
     if known and len(known) > 0.9 * len(watched):
         mean_s = steps.mean_of("wait_s")
         share = min(mean_s / steps.mean_s, 1.0) if steps.mean_s else 0.0
         return Wait(mean_s, share, len(known), "the time the script's own calls for a batch take")
-    if source == "python":
-        return Wait(0.0, 0.0, len(steps.steps), "the script makes its batches between the steps")
     return None
+
+
+def no_wait(steps: Steps) -> Wait:
+    """Return the wait of a loop that makes its batches itself: that is Python between its steps."""
+    return Wait(0.0, 0.0, len(steps.steps), "the script makes its batches between the steps")
 
 
 def wait_from_pipeline(

@@ -25,6 +25,8 @@ ds = (
     .batch(16)
     .prefetch(tf.data.AUTOTUNE)
 )
-model = keras.Sequential([keras.layers.Dense(256, "gelu"), keras.layers.Dense(1)])
+model = keras.Sequential(
+    [keras.layers.Dense(512, "gelu"), keras.layers.Dense(512), keras.layers.Dense(1)]
+)
 model.compile("adam", "mae")
 model.fit(ds, epochs=3, verbose=0)  # the loop

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 from tensorflow.keras.layers import Dense, Flatten, Input
+from tensorflow.keras.losses import SparseCategoricalCrossentropy
 from tensorflow.keras.models import Sequential
 
 n = int(sys.argv[1]) if len(sys.argv) > 1 else 30
@@ -23,5 +24,5 @@ def batch_generator(batch_size):  # line: generator
 
 
 model = Sequential([Input((20, 20)), Flatten(), Dense(256, activation="relu"), Dense(10)])
-model.compile(optimizer="adam", loss="mse")
+model.compile(optimizer="adam", loss=SparseCategoricalCrossentropy(from_logits=True))
 model.fit(batch_generator(32), steps_per_epoch=n, epochs=2, verbose=0)  # the loop

@@ -20,7 +20,9 @@ class Config:
 class Trainer:
     def __init__(self, config):
         self.config = config
-        self.model = keras.Sequential([keras.layers.Dense(256, "relu"), keras.layers.Dense(1)])
+        self.model = keras.Sequential(
+            [keras.layers.Dense(512, "relu"), keras.layers.Dense(512), keras.layers.Dense(1)]
+        )
         self.model.compile(optimizer="adam", loss="huber")
 
     @property

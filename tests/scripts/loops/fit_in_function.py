@@ -10,7 +10,9 @@ import tensorflow as tf
 
 
 def build_model(units):
-    model = keras.Sequential([keras.layers.Dense(units, "relu"), keras.layers.Dense(2)])
+    model = keras.Sequential(
+        [keras.layers.Dense(units, "relu"), keras.layers.Dense(256), keras.layers.Dense(2)]
+    )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(1e-3), loss=loss, metrics=["accuracy"])
     return model
@@ -30,7 +32,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("batches", nargs="?", type=int, default=30)
     options = parser.parse_args(arguments)
-    history = train(build_model(256), build_data(options.batches), epochs=3)
+    history = train(build_model(1024), build_data(options.batches), epochs=3)
     print("accuracy", history.history["accuracy"][-1])
 
 

@@ -31,7 +31,8 @@ ds = tf.data.Dataset.from_tensor_slices(sorted(str(path) for path in folder.iter
 ds = ds.interleave(tf.data.TextLineDataset, cycle_length=2, num_parallel_calls=tf.data.AUTOTUNE)
 ds = ds.map(parse).repeat().batch(16).take(n)
 
-model = keras.Sequential([keras.layers.Dense(200, activation="relu"), keras.layers.Dense(1)])
+hidden = [keras.layers.Dense(400, activation="relu") for _ in range(2)]
+model = keras.Sequential([*hidden, keras.layers.Dense(1)])
 model.compile("adam", "mse")
 for _ in range(1):
     model.fit(ds, epochs=2, verbose=0)  # the loop

@@ -22,6 +22,8 @@ def endless(rows, label):
 balanced = tf.data.Dataset.sample_from_datasets(
     [endless(rare, 1), endless(common, 0)], weights=[0.5, 0.5], seed=4
 )
-model = keras.Sequential([keras.layers.Dense(300, "relu"), keras.layers.Dense(1)])
+model = keras.Sequential(
+    [keras.layers.Dense(400, "relu"), keras.layers.Dense(400, "relu"), keras.layers.Dense(1)]
+)
 model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
 model.fit(balanced.batch(32), steps_per_epoch=n, epochs=2, verbose=0)  # the loop

@@ -31,6 +31,6 @@ class DataGenerator(tf.keras.utils.Sequence):
 
 
 rows = np.random.default_rng(0).normal(size=(n * 32, 40)).astype("float32")
-model = tf.keras.Sequential([tf.keras.layers.Dense(256, "relu"), tf.keras.layers.Dense(1)])
+model = tf.keras.Sequential([tf.keras.layers.Dense(1024, "relu"), tf.keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer=tf.keras.optimizers.SGD(0.001))
 model.fit(DataGenerator(rows), epochs=3, verbose=0)  # the loop

@@ -14,8 +14,8 @@ ds = tf.data.Dataset.from_tensor_slices((x, x[:, :4])).repeat().shuffle(512).bat
 
 model = keras.Sequential(
     [
-        keras.layers.Dense(192, activation="relu"),
-        keras.layers.Dense(192, activation="relu"),
+        keras.layers.Dense(400, activation="relu"),
+        keras.layers.Dense(400, activation="relu"),
         keras.layers.Dense(4),
     ]
 )

@@ -40,6 +40,8 @@ for shard in range(2):
 names = sorted(str(path) for path in folder.glob("*.tfrecord"))
 records = tf.data.TFRecordDataset(names).shuffle(200).repeat()
 train = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
-model = keras.Sequential([keras.layers.Dense(256, activation="relu"), keras.layers.Dense(3)])
+model = keras.Sequential()
+for units in (512, 512, 3):
+    model.add(keras.layers.Dense(units, activation="relu" if units > 3 else None))
 model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(train, steps_per_epoch=n, epochs=2, verbose=2)  # the loop

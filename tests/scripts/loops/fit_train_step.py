@@ -16,7 +16,7 @@ class Regularised(keras.Model):
 
     def __init__(self):
         super().__init__()
-        self.hidden = keras.layers.Dense(160, activation="tanh")
+        self.hidden = keras.layers.Dense(1600, activation="tanh")
         self.out = keras.layers.Dense(1)
         self.seen = keras.metrics.Mean(name="loss")
 

@@ -16,9 +16,9 @@ pairs = tf.data.Dataset.zip((noisy, clean)).batch(8).prefetch(1)
 autoencoder = tf.keras.Sequential(
     [
         tf.keras.Input((SIZE,)),
-        tf.keras.layers.Dense(200, "relu"),
+        tf.keras.layers.Dense(400, "relu"),
         tf.keras.layers.Dense(6),
-        tf.keras.layers.Dense(200, "relu"),
+        tf.keras.layers.Dense(400, "relu"),
         tf.keras.layers.Dense(SIZE),
     ]
 )
