@@ -31,6 +31,7 @@ test: check
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
 

@@ -12,7 +12,7 @@ from quickfit.recording.writer import Writer
 
 
 def step(number, begin_s):
-    return (1, 0, number, begin_s, 0.1, 0.0, 0.0, 0.0, begin_s + 0.5, 0.1)
+    return (1, 0, number, begin_s, 0.1, 0.0, 0.0, 0.0, begin_s + 0.5, 0.1, None)
 
 
 class Run:

@@ -429,10 +429,9 @@ def test_after_the_first_steps_only_some_are_watched_in_full_and_none_is_lost(st
     assert [row[2] for row in rows] == list(range(1, 401))
     watched = [row[2] for row in rows if row[9] is not None]
     assert watched[: cb.ALL_WATCHED] == list(range(1, cb.ALL_WATCHED + 1))
-    assert all(8 <= distance <= 16 for distance in _distances(watched))
+    late = [step for step in watched if step >= cb.ALL_WATCHED]
+    distances = [two - one for one, two in itertools.pairwise(late)]
+    assert distances == [1 + cb.unwatched_after(step) for step in late[:-1]]
+    assert len(set(distances)) > 2, "neither always nor never the n-th"
+    assert max(distances) < 40
     assert all(row[8] >= row[3] for row in rows)
-
-
-def _distances(steps):
-    late = [step for step in steps if step >= cb.ALL_WATCHED]
-    return [two - one for one, two in itertools.pairwise(late)]

@@ -567,7 +567,7 @@ def test_of_a_long_loop_every_step_has_a_row_and_only_some_have_all_parts(tf):
     assert [step["step"] for step in steps] == list(range(1, 401))
     assert all(parts(step) == {"wait_s": 5, "call_s": 10} for step in steps[:ALL_WATCHED])
     watched = [step for step in steps[ALL_WATCHED:] if step["call_s"] is not None]
-    assert 18 <= len(watched) <= 38, "every eighth to sixteenth"
+    assert 8 <= len(watched) <= 60, "few, but enough"
     assert all(parts(step) == {"wait_s": 5, "call_s": 10} for step in watched)
     assert set(map(length, steps)) == {0.15}
 

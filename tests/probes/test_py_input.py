@@ -143,8 +143,8 @@ def test_an_adapter_that_cannot_be_watched_works_as_ever(adapters, state):
 
 def test_a_missing_name_turns_the_probe_off_and_not_the_script(state):
     py_input.patches()[GENERATORS](ModuleType(GENERATORS))
-    assert state.probes["py_input"].state == "failed"
-    assert "AttributeError" in state.probes["py_input"].detail
+    assert state.probes["py_input"].state == "missing"
+    assert "GeneratorDataAdapter.get_tf_dataset: no such name" in state.probes["py_input"].detail
 
 
 def test_time_counts_from_the_request_to_the_batch(monkeypatch, clock):

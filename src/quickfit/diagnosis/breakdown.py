@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from quickfit.errors import SignalMissing
@@ -68,7 +69,9 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
     try:
         wait_s = signals.wait.step_s
     except SignalMissing:
-        pass  # then it stays inside the step, and no share is claimed for it
+        if asked_s:  # of too few steps for conclusions, but measured
+            parts = {"input_wait": asked_s, **parts}
+        # Else it stays inside the step, and no share is claimed for it.
     else:
         # Where Python asks for the batch, the wait lies outside the call.
         inside_s = 0.0 if asked_s else min(wait_s, call_s)
@@ -80,8 +83,9 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
     place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"
     parts["tracing"] = _take(parts, place, traced_s)
     if signals.loop.kind != "fit":
-        read_s = parts["between"] * signals.metrics_share_between()
-        parts["logs"] += _take(parts, "between", read_s)
+        with contextlib.suppress(SignalMissing):  # too few steps to have been sampled
+            read_s = parts["between"] * signals.metrics_share_between()
+            parts["logs"] += _take(parts, "between", read_s)
     parts["looks"] = _take(parts, "between", signals.whole_time.looks_in_steps_s / len(steps.steps))
     saves_s = signals.whole_time.saves_in_steps_s / len(steps.steps)
     parts["checkpoint"] = _take(parts, "callbacks" if callbacks_s else "between", saves_s)
@@ -123,7 +127,10 @@ def _detail(name: str, share: float, signals: Signals) -> str:
         saves = [c for c in signals.calls if c.kind == "save" and c.loop == signals.loop.id]
         return _at(saves[0].location) if saves else ""
     if name == "between":
-        line = signals.hot_line_between()
+        try:
+            line = signals.hot_line_between()
+        except SignalMissing:  # too few steps to have been sampled
+            return ""
         return _at(line.location) if line and line.share >= MIN_LINE_SHARE else ""
     return ""
 

@@ -174,7 +174,8 @@ def _no_steps(signals: Signals) -> Verdict:
     elif signals.loops:
         place = signals.loop.location
         where = f" (line {place.line})" if place else ""
-        text = f"no step ended: `fit`{where} was entered, but its first steps did not finish"
+        what = "`fit`" if signals.loop.kind == "fit" else "a loop"
+        text = f"no step ended: {what}{where} was entered, but its first steps did not finish"
     elif any(
         row["state"] == "active"
         for row in signals.process.rows("probes")

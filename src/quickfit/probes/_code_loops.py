@@ -6,9 +6,24 @@ looks like, and without its source.
 
 from __future__ import annotations
 
+import itertools
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+if TYPE_CHECKING:
+    import dis
+
+    Instructions = dict[int, dis.Instruction]
+
+# Instructions after which the next one is not run.
+_LAST = (
+    "RETURN_VALUE",
+    "RETURN_CONST",
+    "RAISE_VARARGS",
+    "RERAISE",
+    "JUMP_FORWARD",
+    "JUMP_BACKWARD",
+)
 # Code that is nested deeper than this below a loop is not looked for.
 MAX_FRAMES = 30
 
@@ -57,15 +72,59 @@ def bodies(code: CodeType) -> list[Body]:
 def _bodies(code: CodeType) -> list[Body]:
     import dis
 
+    found = {instruction.offset: instruction for instruction in dis.get_instructions(code)}
     ends: dict[int, int] = {}
-    lines: dict[int, int] = {}
-    for instruction in dis.get_instructions(code):
-        positions = instruction.positions
-        lines[instruction.offset] = (positions.lineno if positions else None) or 0
-        is_jump = instruction.opcode in (*dis.hasjrel, *dis.hasjabs)
+    for offset, instruction in found.items():
         # `await` and `yield from` jump back as well, without being a loop of the script.
-        if not is_jump or "NO_INTERRUPT" in instruction.opname:
+        if not _is_jump(instruction) or "NO_INTERRUPT" in instruction.opname:
             continue
-        if isinstance(instruction.argval, int) and instruction.argval < instruction.offset:
-            ends[instruction.argval] = max(ends.get(instruction.argval, 0), instruction.offset)
-    return [Body(code, first, last, lines.get(first, 0)) for first, last in ends.items()]
+        first = instruction.argval
+        # Python 3.12 jumps back to what follows a `with` or `try` from behind all other code.
+        if first < offset and offset in _reached(found, first):
+            ends[first] = max(ends.get(first, 0), offset)
+    _join_tests(ends, found)
+    for first in sorted(ends, reverse=True):
+        for outer in ends:
+            # A `break` may jump to the begin of the outer loop, which then seems to end there.
+            if outer < first <= ends[outer] < ends[first]:
+                ends[outer] = ends[first]
+    return [Body(code, first, last, _line(found[first])) for first, last in ends.items()]
+
+
+def _join_tests(ends: dict[int, int], found: Instructions) -> None:
+    """See as one what `continue` and the end of a `while` jump to: its test stands in both."""
+    for first in sorted(ends, reverse=True):
+        inside = {i.positions for i in found.values() if first <= i.offset <= ends[first]}
+        for test in [test for test in ends if test < first and ends[test] < ends[first]]:
+            before = {i.positions for i in found.values() if test <= i.offset < first}
+            if before <= inside:
+                ends[test] = ends.pop(first)
+                break
+
+
+def _reached(found: Instructions, start: int) -> set[int]:
+    """Return the instructions that are run after one if nothing raises."""
+    following = dict(itertools.pairwise(found))
+    reached: set[int] = set()
+    waiting = [start]
+    while waiting:
+        offset = waiting.pop()
+        if offset in reached or offset not in found:
+            continue
+        reached.add(offset)
+        instruction = found[offset]
+        if _is_jump(instruction):
+            waiting.append(instruction.argval)
+        if not instruction.opname.startswith(_LAST) and offset in following:
+            waiting.append(following[offset])
+    return reached
+
+
+def _is_jump(instruction: dis.Instruction) -> bool:
+    import dis
+
+    return instruction.opcode in (*dis.hasjrel, *dis.hasjabs)
+
+
+def _line(instruction: dis.Instruction) -> int:
+    return (instruction.positions.lineno if instruction.positions else None) or 0

@@ -35,7 +35,7 @@ def patching(name: str, patch: Callable[[ModuleType], None]) -> Patch:
             return
         probe = state.probes[name]
         hooks = _private.hooks_of(name, module)
-        state.hooks.update((hook.name, hook) for hook in hooks)
+        state.hooks.update(((hook.probe, hook.name), hook) for hook in hooks)
         moved = [hook for hook in hooks if hook.state == "missing"]
         if moved:
             probe.turn_off("missing", "; ".join(f"{hook.name}: {hook.detail}" for hook in moved))

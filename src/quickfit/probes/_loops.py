@@ -102,14 +102,17 @@ def count_inner_steps(hand: HandLoop) -> None:
 
 
 def write_calls(sites: list[Site], state: State) -> None:
-    """Record the totals of the script's calls that have grown."""
-    written: dict[tuple[int, int], float] = state.kept.setdefault("calls", {})
+    """Record the totals of the script's calls that have grown, by line."""
+    written: dict[tuple[Any, ...], float] = state.kept.setdefault("calls", {})
+    totals: dict[tuple[Any, ...], list[Any]] = {}
     for site in sites:
         for loop, (calls, wall_s, longest_s) in list(site.totals.items()):
-            if written.get((id(site), loop)) == calls:
-                continue
-            written[id(site), loop] = calls
-            place = state.source(site.place)
-            assert place is not None
-            where = (loop, site.kind, place.file, place.line)
-            state.writer.add("calls", (*where, site.name, int(calls), wall_s, None, longest_s))
+            # One line may make several such calls, and several threads may run it.
+            key = (loop, site.kind, site.place.file, site.place.line)
+            total = totals.setdefault(key, [site, 0, 0.0, 0.0])
+            total[1:] = total[1] + calls, total[2] + wall_s, max(total[3], longest_s)
+    for key, (site, calls, wall_s, longest_s) in totals.items():
+        if written.get(key) != calls:
+            written[key] = calls
+            state.source(site.place)
+            state.writer.add("calls", (*key, site.name, int(calls), wall_s, None, longest_s))

@@ -191,7 +191,7 @@ def _difference(module: ModuleType, name: str, wanted: Wanted) -> str:
     thing: Any = module
     for part in name.split("."):
         # A hook of ours may be in place already; it keeps what it stands for.
-        thing = vars(thing).get(part, getattr(thing, part, None))
+        thing = getattr(thing, "__dict__", {}).get(part, getattr(thing, part, None))
         if thing is None:
             return "no such name"
     code = _code_of(thing)

@@ -79,7 +79,8 @@ class State:
 
     writer: Writer
     probes: dict[str, Probe] = field(default_factory=dict)
-    hooks: dict[str, Hook] = field(default_factory=dict)
+    # By probe and name.
+    hooks: dict[tuple[str, str], Hook] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
     loop_of_thread: dict[int, Loop] = field(default_factory=dict)
     entered: dict[int, tuple[float, Place | None]] = field(default_factory=dict)

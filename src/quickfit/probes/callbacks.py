@@ -68,7 +68,7 @@ class TimedCallbacks(list[Any]):
         self.is_unsettled = False
         if loop is not None:
             call_s, after_s = self.returned_s - self.call_s, end_s - self.returned_s
-            times = (self.begin_s, call_s, None, self.before_s + after_s, None, end_s, None)
+            times = (self.begin_s, call_s, None, self.before_s + after_s, None, end_s, None, None)
             self.add_step((loop.id, loop.epoch, loop.steps, *times))
             self.begin_s = 0.0
 
@@ -107,21 +107,22 @@ def _stamp_end(callbacks: TimedCallbacks) -> None:
     owner = callbacks.owner()
     if owner is not None:
         callbacks.function_end_s = 0.0
-        vars(owner)[END_HOOK] = _Stamp(callbacks, owner)
+        vars(owner)[END_HOOK] = _Stamp(callbacks)
 
 
 class _Stamp:
     """Stands in an object's place of its own for a hook, once, and notes when it is called."""
 
-    def __init__(self, callbacks: TimedCallbacks, owner: Any) -> None:
+    def __init__(self, callbacks: TimedCallbacks) -> None:
+        # Not the owner itself: it could not be gone at once when `fit` raises.
         self.callbacks = callbacks
-        self.owner = owner
 
     @property
     def __call__(self) -> Any:
         self.callbacks.function_end_s = now()
-        vars(self.owner).pop(END_HOOK, None)
-        return getattr(self.owner, END_HOOK)
+        owner = self.callbacks.owner()
+        vars(owner).pop(END_HOOK, None)
+        return getattr(owner, END_HOOK)
 
 
 def _timed_begin(callbacks: TimedCallbacks, begin_s: float) -> Iterator[Any]:
@@ -179,6 +180,7 @@ def _watched_end(callbacks: TimedCallbacks, loop: Loop) -> Iterator[Any]:
             end_cpu_s - cpu_s,
             began,
             (end_cpu_s - callbacks.last_cpu_s) / since,
+            None,
         )
     )
     callbacks.last_cpu_s = end_cpu_s

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from threading import get_ident
-from types import CodeType, ModuleType
+from types import CodeType, MethodType, ModuleType
 from typing import Any
 
 from quickfit.probes import _loops, iterator_ends
@@ -54,7 +54,7 @@ _METHODS = {
     CHECKPOINTS: [("Checkpoint", "save", "save"), ("Checkpoint", "write", "save")],
 }
 # Inside `fit`, these count as well: a callback that saves or predicts.
-_ASIDE = ("save", "predict", "evaluate")
+_ASIDE = ("save", "predict", "evaluate", "test")
 # While a graph is built, these say that the function being traced trains.
 _GRADIENTS = ("tape", "gradient", "apply")
 
@@ -126,7 +126,7 @@ class _WatchedSlot(_Watched):
 
 
 class _BoundMethod:
-    """A bound method in everything but its type; a script may keep it and call it often."""
+    # A bound method to everyone who looks at it; a script may keep it and call it often.
 
     def __init__(self, method: Any, kind: str, looked_up: tuple[int, CodeType]) -> None:
         self.__wrapped__ = method
@@ -147,6 +147,22 @@ class _BoundMethod:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # as `isinstance` and `inspect.ismethod` see it
+        return MethodType
+
+    @property
+    def __module__(self) -> Any:  # type: ignore[override]
+        return self.__wrapped__.__module__
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self.__wrapped__.__doc__
+
+    def __reduce__(self) -> Any:
+        method = self.__wrapped__
+        return getattr, (method.__self__, method.__name__)
+
     def __eq__(self, other: object) -> bool:
         return bool(self.__wrapped__ == getattr(other, "__wrapped__", other))
 
@@ -165,10 +181,11 @@ def _begun(bound: Any, kind: str, subject: Any, frame: Any) -> Any:
     calls = threads.get(get_ident()) or of_this_thread()
     if calls.skip and kind not in _ASIDE and calls.passes(subject, frame):
         return bound
-    if calls.fits:
-        return _begun_aside(bound, kind, subject, calls, state, frame)
     try:
-        is_begun = _begin(kind, subject, calls, frame)
+        if calls.fits:
+            is_begun = _begin_aside(kind, subject, calls, state, frame)
+        else:
+            is_begun = _begin(kind, subject, calls, frame)
     except Exception as error:  # anything: the user's training comes first
         fail(state.probes["calls"], error)
         return bound
@@ -190,18 +207,12 @@ def _begin(kind: str, subject: Any, calls: ThreadCalls, frame: Any) -> bool:
     return calls.begin(kind, subject, frame)
 
 
-def _begun_aside(
-    bound: Any, kind: str, subject: Any, calls: ThreadCalls, state: State, frame: Any
-) -> Any:
+def _begin_aside(kind: str, subject: Any, calls: ThreadCalls, state: State, frame: Any) -> bool:
     """Do the same inside `fit`, where only what a callback does counts."""
     if kind not in _ASIDE:
-        return bound
+        return False
     loop = state.loop_of_thread.get(calls.thread)
-    if not calls.begin_aside(kind, subject, frame, loop.id if loop else 0):
-        return bound
-    call = _OneCall(bound)
-    call.calls = calls
-    return call
+    return calls.begin_aside(kind, subject, frame, loop.id if loop else 0)
 
 
 def _time_logs(module: ModuleType) -> None:
@@ -243,15 +254,16 @@ def enter_fit(thread: int, change: int) -> None:
     if calls is not None:
         calls.fits = max(calls.fits + change, 0)
         if change > 0 and calls.loop is not None:
-            calls.loop.leave()
+            calls.loop.leave(now())
 
 
 def write_totals(state: State) -> None:
     """Record the totals of every line's calls, and of the ends of iterators."""
     iterator_ends.write_totals(state)
-    for calls in list(threads.values()):
-        sites = [*calls.sites.values(), *calls.aside_sites.values()]
-        _loops.write_calls(sites, state)
+    found = list(threads.values())
+    sites = [site for calls in found for site in calls.written.values()]
+    sites += [site for calls in found for site in calls.aside_sites.values()]
+    _loops.write_calls(sites, state)
 
 
 def forget() -> None:

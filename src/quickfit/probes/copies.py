@@ -79,7 +79,10 @@ def _open(loop: Loop) -> Window | None:
 
 
 def _close(window: Window, state: State) -> None:
-    setattr(sys.modules[MODULE], ENTRANCE, window.original)
+    module = sys.modules[MODULE]
+    # The script, or another tool, may have put something else there meanwhile.
+    if isinstance(getattr(module, ENTRANCE), TimedFunction):
+        setattr(module, ENTRANCE, window.original)
     loop = window.loop
     steps = loop.steps - window.began_step
     # Between two epochs or calls, whole datasets may be copied; that is no part of a step.

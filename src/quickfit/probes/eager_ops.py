@@ -82,7 +82,8 @@ def _open(loop: Loop) -> Window | None:
 def _close(window: Window, state: State) -> None:
     module = sys.modules["tensorflow.python.pywrap_tfe"]
     for name, original in window.originals.items():
-        setattr(module, name, original)
+        if isinstance(getattr(module, name), TimedFunction):
+            setattr(module, name, original)
     window_s = now() - window.began_s
     steps = window.loop.steps - window.began_step
     times = list(window.times)

@@ -75,9 +75,12 @@ def _add_steps(known: GraphLoop, steps: int, at_s: float, state: State) -> None:
         return
     rows = min(new, MAX_ROWS)
     each_s = (at_s - known.at_s) / rows
-    for number in range(rows):
-        begin_s = known.at_s + number * each_s
+    begin_s = known.at_s
+    for number in range(1, rows + 1):
+        # The same sum for the end of a step and the begin of the next: they must not overlap.
+        end_s = at_s if number == rows else known.at_s + number * each_s
         loop.steps += 1
-        times = (begin_s, each_s, None, None, None, begin_s + each_s, None, None)
+        times = (begin_s, each_s, None, None, None, end_s, None, None)
+        begin_s = end_s
         state.writer.add_step((loop.id, loop.epoch, loop.steps, *times))
     known.steps, known.at_s = steps, at_s

@@ -55,6 +55,8 @@ class HandLoop:
         self.looked_up_at: dict[int, CodeType] = {}
         self.is_unwatched = False
         self.began_s = self.usual_s = 0.0
+        # The steps that were counted towards the end of the run.
+        self.told = 0
         # What the optimizer's counter said after the first step.
         self.counted: int | None = None
 
@@ -70,7 +72,7 @@ class HandLoop:
             if is_watched and self.loop.steps >= ALL_WATCHED and not self.is_asked:
                 calls.skip_steps(unwatched_after(self.loop.steps), subject, self)
         else:
-            self.leave()
+            self.leave(at_s)
             self._new_epoch(subject)
         self.is_unwatched = calls.skip > 0
         self.began_s, self.began = at_s, calls.moment(at_s)
@@ -91,7 +93,7 @@ class HandLoop:
         self.began = moment
         self.is_open = True
 
-    def leave(self) -> None:
+    def leave(self, at_s: float) -> None:
         """End the last step where its last call ended: the script has left the loop."""
         if not self.is_open:
             return
@@ -99,7 +101,7 @@ class HandLoop:
         # A last call for a batch that only says there is none is no step.
         if self.is_unwatched:
             if calls.is_followed or not self.is_input:
-                self._close(min(self.began_s + self.usual_s, now()))
+                self._close(min(self.began_s + self.usual_s, at_s))
         elif calls.calls - self.began.calls > (1 if self.is_input else 0):
             self._close(max(calls.ended_s, self.began.at_s))
         self.is_open = self.is_unwatched = False
@@ -163,7 +165,9 @@ def _after_step(hand: HandLoop, end_s: float) -> None:
     _loops.describe(hand, state)
     _loops.write(loop, state)
     if stopping.is_asked(state):
-        state.steps += int(loop.facts.get("steps_per_execution") or 1) if loop.trains else 0
+        if loop.trains:  # known after the first step
+            new, hand.told = loop.steps - hand.told, loop.steps
+            state.steps += new * int(loop.facts.get("steps_per_execution") or 1)
         if stopping.is_due(state):
             from quickfit.probes import session
 
@@ -179,14 +183,15 @@ class LoopFinder:
     def seen(self, site: Site, subject: Any, frame: FrameType, at_s: float) -> None:
         """Take a call at a line that is not the head of the loop the thread is in."""
         calls, current = self.calls, self.calls.loop
-        if site.heads is not None:
+        is_inside = current is not None and _is_inside(current, site, frame)
+        if site.heads is not None and not (is_inside and _is_part_of(site.heads, current)):
             self._go_on_with(site.heads, at_s, subject)
             return
         if current is not None:
-            if _is_inside(current, site, frame):
+            if is_inside:
                 _learn(current.inside_at, calls.direct)
                 return
-            current.leave()
+            current.leave(at_s)
         begun = current.loop.steps if current is not None else 0
         if site.opened is not None and self._makes_a_loop(site, frame, begun):
             self._new_loop(site, subject, frame)
@@ -215,7 +220,7 @@ class LoopFinder:
     def _go_on_with(self, hand: HandLoop, at_s: float, subject: Any) -> None:
         current = self.calls.loop
         if current is not None and current is not hand:
-            current.leave()
+            current.leave(at_s)
         self.calls.loop = hand
         state = Current.state
         if state is not None:
@@ -258,6 +263,11 @@ def _is_inside(hand: HandLoop, site: Site, frame: FrameType) -> bool:
     return body.holds(frame)
 
 
+def _is_part_of(inner: HandLoop, outer: HandLoop | None) -> bool:
+    """Tell whether a loop without an input is what the steps of another one do."""
+    return outer is not None and outer.is_input and outer.is_open and not inner.is_input
+
+
 def finish(state: State) -> None:
     """End the loops that the script was in when it ended."""
     from quickfit.probes._thread_calls import threads
@@ -266,7 +276,7 @@ def finish(state: State) -> None:
     for calls in list(threads.values()):
         hand = calls.loop
         if hand is not None and hand.loop.begin_s <= at_s:
-            hand.leave()
+            hand.leave(at_s)
             hand.loop.is_over = True
             _loops.describe(hand, state)
             _loops.write(hand.loop, state)

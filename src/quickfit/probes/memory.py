@@ -105,7 +105,7 @@ def _check_names(state: State) -> None:
         module = sys.modules.get(module_name)
         if module is not None:
             hooks = _private.hooks_of("memory", module)
-            state.hooks.update((hook.name, hook) for hook in hooks)
+            state.hooks.update(((hook.probe, hook.name), hook) for hook in hooks)
 
 
 def _known_classes() -> dict[str, set[int]]:

@@ -26,9 +26,9 @@ def write(state: State) -> None:
         if said.get(probe.name) != (probe.state, probe.detail):
             said[probe.name] = (probe.state, probe.detail)
             state.writer.add("probes", (probe.name, probe.state, probe.detail))
-    for hook in state.hooks.values():
-        if state.kept.get(("hook", hook.name)) != hook:
-            state.kept["hook", hook.name] = hook
+    for key, hook in list(state.hooks.items()):
+        if state.kept.get(("hook", key)) != hook:
+            state.kept["hook", key] = hook
             state.writer.add("hooks", hook)
     if state.loops and not state.kept.get("is_step_cost_known"):
         state.kept["is_step_cost_known"] = True

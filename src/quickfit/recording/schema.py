@@ -103,7 +103,7 @@ TABLES: dict[str, str] = {
     "overhead": "part TEXT KEY, at_s REAL, calls INTEGER, cpu_s REAL",
     "probes": "name TEXT KEY, state TEXT?, detail TEXT?",
     # One row per private name of TensorFlow or Keras that a probe holds on to.
-    "hooks": "name TEXT KEY, probe TEXT, state TEXT, detail TEXT?",
+    "hooks": "name TEXT KEY, probe TEXT KEY, state TEXT, detail TEXT?",
     "sources": "file TEXT KEY, sha256 TEXT, text TEXT",
     "device_requests": "device TEXT, file TEXT, line INTEGER",
     "notes": "at_s REAL, text TEXT",

@@ -257,8 +257,6 @@ def _storable(value: Any) -> Any:
 
 def _insert(db: sqlite3.Connection, table: str, rows: list[Row]) -> str:
     """Insert rows, without those that SQLite refuses; return why it refused the last of them."""
-    width = len(columns(table))
-    rows = [row if len(row) == width else row + (None,) * (width - len(row)) for row in rows]
     sql = f"INSERT OR REPLACE INTO {table} VALUES ({','.join('?' * len(columns(table)))})"
     db.execute("SAVEPOINT whole")
     try:

@@ -124,6 +124,8 @@ def _summed(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str,
                     totals[key][name] += row[name]
             if "longest_s" in row:
                 totals[key]["longest_s"] = max(totals[key]["longest_s"], row["longest_s"])
+            if "longest_s" in row:
+                totals[key]["longest_s"] = max(totals[key]["longest_s"], row["longest_s"])
         else:
             totals[key] = dict(row)
     return list(totals.values())

@@ -15,12 +15,15 @@ def loop_line(text: str, line: int) -> int:
     """
     tree = parsed(text)
     nodes = list(ast.walk(tree)) if tree is not None else []
-    if any(isinstance(node, ast.For | ast.comprehension) and _line(node) == line for node in nodes):
+    if any(
+        isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _line(node) == line
+        for node in nodes
+    ):
         return line
     whiles = [node for node in nodes if isinstance(node, ast.While)]
     around = [node for node in whiles if node.lineno <= line <= node.body[0].lineno]
     return max((node.lineno for node in around), default=line)
 
 
-def _line(node: ast.For | ast.comprehension) -> int:
-    return node.lineno if isinstance(node, ast.For) else node.iter.lineno
+def _line(node: ast.For | ast.AsyncFor | ast.comprehension) -> int:
+    return node.iter.lineno if isinstance(node, ast.comprehension) else node.lineno
