@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Breakdown, BreakdownPart, Location
@@ -136,7 +135,7 @@ def _detail(name: str, share: float, signals: Signals) -> str:
 
 
 def _at(where: Location | None) -> str:
-    return f"{os.path.basename(where.file)}:{where.line}" if where else ""
+    return where.short if where else ""
 
 
 def _time_to_first_step(signals: Signals) -> float | None:

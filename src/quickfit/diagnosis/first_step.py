@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from quickfit.findings import Phase
 from quickfit.signals import Signals
 from quickfit.signals.phases import PhaseTime, first_step
@@ -41,5 +39,5 @@ def phases(signals: Signals) -> tuple[Phase, ...]:
 
 def _detail(phase: PhaseTime) -> str:
     where = phase.location if phase.name in WITH_LINE else None
-    place = f"{os.path.basename(where.file)}:{where.line}" if where else ""
+    place = where.short if where else ""
     return ", ".join(each for each in (phase.detail, place) if each)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from quickfit import units
 from quickfit.diagnosis.verdict import Verdict
 from quickfit.errors import SignalMissing
@@ -25,8 +23,7 @@ def memory_verdict(signals: Signals) -> Verdict:
     if not lines:
         text = f"no line of this script holds more and more memory ({_level(memory)})"
         return Verdict("memory", text, notes=(SLOWED,))
-    where = lines[0].location
-    text = f"memory grows at {os.path.basename(where.file)}:{where.line}: {_rate(lines[0])}"
+    text = f"memory grows at {lines[0].location.short}: {_rate(lines[0])}"
     return Verdict("memory", text, notes=(*map(_line, lines[:MAX_LINES]), SLOWED))
 
 
@@ -59,5 +56,5 @@ def _rate(line: GrowingLine) -> str:
 
 def _line(line: GrowingLine) -> str:
     where = line.location
-    place = f"{os.path.basename(where.file)}:{where.line}"
-    return f"{place} holds {_rate(line)}, {units.size(line.growth.last)} at the end: `{where.text}`"
+    held = f"{_rate(line)}, {units.size(line.growth.last)} at the end"
+    return f"{where.short} holds {held}: `{where.text}`"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from quickfit import units
@@ -193,7 +192,7 @@ def last_seen(signals: Signals) -> tuple[str, ...]:
     """Say at which lines the script was when it was last looked at."""
     names = {"main": "the main thread", "input": "the input"}
     return tuple(
-        f"Last seen, {names[role]} was at {os.path.basename(line.location.file)}:"
-        f"{line.location.line}: `{line.location.text or line.location.function}`"
+        f"Last seen, {names[role]} was at {line.location.short}:"
+        f" `{line.location.text or line.location.function}`"
         for role, line in signals.last_seen()
     )

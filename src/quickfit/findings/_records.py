@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,12 +38,21 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Location:
-    """A place in the user's source, and the text of that line as it was when it ran."""
+    """A place in the user's source, and the text of that line as it was when it ran.
+
+    `cell` is what a notebook calls the place, such as `In [3]`; its file is nobody's.
+    """
 
     file: str
     line: int
     text: str = ""
     function: str = ""
+    cell: str = ""
+
+    @property
+    def short(self) -> str:
+        """The place as one says it: `train.py:41`."""
+        return f"{self.cell or os.path.basename(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True)

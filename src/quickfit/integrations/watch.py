@@ -58,11 +58,12 @@ class Watch:
         from quickfit.diagnosis import diagnose
         from quickfit.report.to_terminal import write_report
 
-        session.flush()
+        session.flush(cells=_cells())
         write_report(diagnose(self.folder), self._stream())
 
     def stop(self) -> None:
         """End the recording; a new `Watch` begins a new one."""
+        session.flush(cells=_cells())
         if self.folder is not None and session.stop_inside(self.folder):
             _note_end(self.folder)
 
@@ -101,6 +102,16 @@ class Watch:
 
 def _nothing(*_: Any, **__: Any) -> None:
     """Do nothing, as a callback without hooks does."""
+
+
+def _cells() -> dict[str, str]:
+    """Return the names of a notebook's cells by the files that Python takes them for."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    counts = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    if not isinstance(counts, dict):
+        return {}
+    return {str(file): f"In [{count}]" for file, count in counts.items()}
 
 
 def _new_folder(output: str | Path | None) -> Path:

@@ -243,9 +243,15 @@ def describe(callbacks: TimedCallbacks) -> list[tuple[str, dict[str, Place | Non
     """Return class name and the place of each hook for every callback of the list."""
     hooks = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
     return [
-        (type(callback).__name__, {hook: _hook_place(callback, hook) for hook in hooks})
+        (_name(callback), {hook: _hook_place(callback, hook) for hook in hooks})
         for callback in list.__iter__(callbacks)
     ]
+
+
+def _name(callback: Any) -> str:
+    """Return the name of a callback's class; quickfit's own has none, and is not told of."""
+    cls = type(callback)
+    return "" if cls.__module__.startswith("quickfit.") else cls.__name__
 
 
 def are_users(callbacks: TimedCallbacks) -> list[int]:
@@ -278,7 +284,7 @@ def write_loop_totals(loop: Loop, state: State) -> None:
     for hook, totals in list(loop.hook_totals.items()):
         described = zip(loop.callback_places, totals, strict=False)
         for position, ((name, places), total) in enumerate(described):
-            if not total[0]:
+            if not total[0] or not name:
                 continue
             place = state.source(places.get(hook))
             file, line = (place.file, place.line) if place else (None, None)

@@ -8,6 +8,7 @@ into the child.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sys
 import threading
@@ -135,9 +136,15 @@ def after_loops(action: Callable[[], None] | None) -> None:
         Current.state.after_loop = action
 
 
-def flush() -> None:
-    """Put on disk what is known now."""
+def flush(*, cells: dict[str, str] | None = None) -> None:
+    """Put on disk what is known now.
+
+    Args:
+        cells: what a notebook calls its cells, by their files.
+    """
     if Current.state is not None:
+        if cells:
+            Current.state.writer.add("meta", ("cells", json.dumps(cells)))
         calls.write_totals(Current.state)
         Current.state.writer.flush()
 

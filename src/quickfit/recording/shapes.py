@@ -174,6 +174,7 @@ META: dict[str, Check] = {
     "memory_limit_bytes": _may_miss(is_whole),
     "memory_bytes": _may_miss(is_whole),
     "swap_total_bytes": _may_miss(is_whole),
+    "cells": _object_of(_is_text, _is_text),
     "machine_accelerators": _list_of(_is_text),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),

@@ -60,7 +60,9 @@ def basis(gain: Gain) -> str:
 
 def place(where: Location | None) -> str:
     """Return a place as `train.py:41`, or nothing when there is none."""
-    return f"{text.path(where.file)}:{where.line}" if where else ""
+    if where is None:
+        return ""
+    return f"{text.one_line(where.cell) or text.path(where.file)}:{where.line}"
 
 
 def steps(breakdown: Breakdown) -> str:

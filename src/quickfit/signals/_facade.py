@@ -7,6 +7,7 @@ A cause never catches it: unmeasured is not healthy.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import statistics
 from dataclasses import dataclass
 from functools import cached_property
@@ -242,7 +243,7 @@ class Signals(RunSignals):
         frame, seen, total = found
         where = self.location(frame.file, frame.line)
         assert where is not None
-        named = Location(where.file, where.line, where.text, frame.function)
+        named = dataclasses.replace(where, function=frame.function)
         return HotLine(named, seen / total, total)
 
     @cached_property

@@ -94,7 +94,9 @@ class RunSignals:
         if file is None or line is None:
             return None
         text = self._source_lines.get(file, [])
-        return Location(file, line, text[line - 1].strip() if 0 < line <= len(text) else "")
+        cell = (self.process.facts.get("cells") or {}).get(file, "")
+        said = text[line - 1].strip() if 0 < line <= len(text) else ""
+        return Location(file, line, said, cell=cell)
 
     def source_text(self, file: str) -> str:
         """Return the text a file had when the script ran, or nothing."""
