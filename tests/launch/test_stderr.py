@@ -43,6 +43,19 @@ for n in range(1, 201):
         os.write(2, b"\\r\\n{FILL}\\n\\r\\n")
 sys.stderr.write("\\x1b[2K\\x1b[?25h\\r\\nthe end")
 """
+# Without the times, which no two runs have in common.
+TQDM = """
+from tqdm import tqdm
+tqdm.monitor_interval = 0
+shape = dict(bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt}{postfix}", mininterval=0, miniters=1)
+for epoch in tqdm(range(3), desc="epochs", **shape):
+    with tqdm(total=50, leave=False, colour="green", **shape) as steps:
+        for step in range(50):
+            steps.set_postfix(loss=1 / (step + 1), refresh=False)
+            steps.update()
+            if step % 10 == 0:
+                tqdm.write(f"step {step}")
+"""
 BURST = "import os\nwith open(2, 'wb', 0) as f: f.write(bytes(range(32, 127)) * 53_000)\n"
 BURST_BYTES = bytes(range(32, 127)) * 53_000
 
@@ -79,6 +92,13 @@ def test_progress_bars_are_the_same_bytes_with_and_without_quickfit(tmp_path):
     assert code == 0
     assert log_lines(tmp_path)["shuffle-fill"]["count"] == 4
     assert log_lines(tmp_path)["shuffle-fill"]["text"] == FILL
+
+
+def test_real_tqdm_is_the_same_bytes_with_and_without_quickfit(tmp_path):
+    plain, _ = shown(PYTHON, tmp_path, TQDM)
+    watched, _ = shown((*QUICKFIT, "run"), tmp_path, TQDM)
+    assert plain.count(b"\r") > 150
+    assert of_script(watched) == plain
 
 
 @pytest.mark.parametrize("end", ["", "import os; os._exit(0)", "import os; os.abort()"])
