@@ -25,7 +25,13 @@ ENV = clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
 GROUPS = {
     "files": (500, ("fit_files", "fit_tfrecord", "fit_from_generator", "fit_py_function")),
     "chains": (500, ("fit_cache", "fit_interleave", "fit_repeat", "fit_zip", "fit_train_step")),
-    "python": (500, ("fit_generator", "fit_pydataset", "fit_pydataset_threads", "fit_sequence")),
+    "python": (
+        500,
+        (
+            *("fit_generator", "fit_pydataset", "fit_pydataset_threads", "fit_sequence"),
+            "testing_on_batch",
+        ),
+    ),
     "others": (
         500,
         (
@@ -34,7 +40,7 @@ GROUPS = {
         ),
     ),
     "arrays": (60, ("fit_arrays", "fit_eager", "fit_jit", "fit_several", "fit_in_thread")),
-    "batches": (40, ("train_on_batch", "testing_on_batch", "predict_loop", "evaluate")),
+    "batches": (40, ("train_on_batch", "predict_loop", "evaluate")),
     "custom": (
         40,
         (
@@ -269,6 +275,13 @@ def test_callbacks_of_the_user_are_told_from_those_of_keras(watched):
     assert {time.calls for time in ends.values()} == {3}
     assert ends["Best"].location.line == script.marks("line: epoch hook")[0]
     assert {row["validation_s"] > 0 for row in script.rows("epochs", loop)} == {True}
+
+
+def test_a_loop_that_only_looks_at_the_model_spends_its_time_there(watched):
+    """Also where it is long, and only some of its steps are watched in full."""
+    script = watched("testing_on_batch")
+    parts = {part.name: part.share for part in breakdown(script.signals_of(*script.marked)).parts}
+    assert parts["step"] > parts["between"]
 
 
 def test_a_generator_is_timed_in_its_fit(watched):

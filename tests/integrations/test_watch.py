@@ -6,11 +6,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from launch.sessions import QUICKFIT
 from nbclient import NotebookClient
 
 import quickfit
 from quickfit.recording import reader
+
+from launch.sessions import QUICKFIT
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 SCRIPT = SCRIPTS / "watches_itself.py"

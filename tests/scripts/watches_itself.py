@@ -12,7 +12,7 @@ dataset = tf.data.Dataset.from_tensor_slices((x, y)).map(lambda a, b: (a * 2, b)
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)], name="small")
 model.compile("sgd", "mse")
 
-import quickfit  # noqa: E402
+import quickfit
 
 
 class Users(keras.callbacks.Callback):

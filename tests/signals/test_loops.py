@@ -12,9 +12,9 @@ def locate(file, line):
     return None if file is None or line is None else Location(file, line, "")
 
 
-def one_loop(**changes):
+def one_loop(*, with_model=True, **changes):
     """Return the only loop of a recording whose row was changed, and the recording."""
-    main = recording().main
+    main = recording(with_model=with_model).main
     main.tables["loops"][0].update(changes)
     (loop,) = loops_of(main, locate)
     return loop, main
@@ -49,8 +49,13 @@ def test_a_loop_without_a_step_ends_where_it_began():
     ],
 )
 def test_a_loop_trains_unless_it_was_seen_not_to(facts, trains, source):
-    loop, _ = one_loop(facts=facts)
+    loop, _ = one_loop(facts=facts, with_model=False)
     assert (loop.trains, loop.input) == (trains, source)
+
+
+def test_a_loop_whose_function_asks_an_iterator_is_fed_by_tf_data():
+    loop, _ = one_loop(facts={"input": "python"})
+    assert loop.input == "tf.data"
 
 
 def callback(**given):

@@ -23,7 +23,7 @@ LABELS = {
     "epoch_callbacks": "callbacks at epochs",
     "iterator_ends": "ending iterators",
     "epoch_ends": "between epochs",
-    "fit_calls": "between calls of fit",
+    "fit_calls": "between calls",
     "unattributed": "not attributed",
 }
 # A part this small needs no explanation.
@@ -45,7 +45,9 @@ def breakdown(signals: Signals) -> Breakdown | None:
     whole_s = signals.whole_time.total_s / len(steps.steps)
     shares = {name: value / whole_s if whole_s else 0.0 for name, value in seconds.items()}
     parts = tuple(
-        BreakdownPart(name, LABELS[name], value, shares[name], _detail(name, shares[name], signals))
+        BreakdownPart(
+            name, _label(name, signals), value, shares[name], _detail(name, shares[name], signals)
+        )
         for name, value in seconds.items()
     )
     return Breakdown(
@@ -56,6 +58,10 @@ def breakdown(signals: Signals) -> Breakdown | None:
         parts=parts,
         time_to_first_step_s=_time_to_first_step(signals),
     )
+
+
+def _label(name: str, signals: Signals) -> str:
+    return "the step" if name == "step" and not signals.loop.trains else LABELS[name]
 
 
 def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
@@ -81,13 +87,16 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
     # A trace in a callback belongs to the callback; only one inside the call is taken from it.
     place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"
     parts["tracing"] = _take(parts, place, traced_s)
+    parts["looks"] = _take(parts, "between", signals.whole_time.looks_in_steps_s / len(steps.steps))
+    saves_s = signals.whole_time.saves_in_steps_s / len(steps.steps)
+    parts["checkpoint"] = _take(parts, "callbacks" if callbacks_s else "between", saves_s)
     if signals.loop.kind != "fit":
         with contextlib.suppress(SignalMissing):  # too few steps to have been sampled
             read_s = parts["between"] * signals.metrics_share_between()
             parts["logs"] += _take(parts, "between", read_s)
-    parts["looks"] = _take(parts, "between", signals.whole_time.looks_in_steps_s / len(steps.steps))
-    saves_s = signals.whole_time.saves_in_steps_s / len(steps.steps)
-    parts["checkpoint"] = _take(parts, "callbacks" if callbacks_s else "between", saves_s)
+            between_s = parts["between"]
+            doubtful_s = max(between_s - signals.supported_between_s(), 0.0)
+            parts["unattributed"] = _take(parts, "between", doubtful_s)
     measured = ("input_wait", "step", "callbacks", "between")
     return {name: value for name, value in parts.items() if value > 0 or name in measured}
 

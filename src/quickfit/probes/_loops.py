@@ -63,7 +63,7 @@ def epoch_begins(loop: Loop, iterator: Any, state: State) -> None:
 def describe(hand: HandLoop, state: State) -> None:
     """Note what kind of loop it is, now that some of its calls were seen."""
     loop = hand.loop
-    sites = [site for site in hand.calls.sites.values() if loop.id in site.totals]
+    sites = [site for site in hand.calls.written.values() if loop.id in site.totals]
     kinds = {site.kind for site in sites}
     loop.trains = any(site.trains for site in sites)
     loop.kind = next((name for kind, name in _KINDS if kind in kinds), "custom")
@@ -88,7 +88,11 @@ def count_inner_steps(hand: HandLoop) -> None:
     Asked after the first and the second step: the optimizer's counter has grown by that many.
     """
     loop = hand.loop
-    sites = [site for site in hand.calls.sites.values() if site.optimizers]
+    sites = [
+        site
+        for site in hand.calls.written.values()
+        if site.optimizers and site.last_s >= loop.begin_s
+    ]
     counted = [count for site in sites if (count := site.iterations()) is not None]
     if not counted:
         return

@@ -179,9 +179,12 @@ class ThreadCalls:
         elif kind in ("apply", "gradient"):
             self.eager_s += ended_s - (self.work_from_s or self.began_s)
             self.work_from_s = ended_s
-        elif kind in ("function", "train"):
-            self.call_s += took_s
         loop = self.loop
+        # In a loop that only predicts, the prediction is the step.
+        is_head = loop is not None and loop.head is site and kind in _AROUND
+        if kind in ("function", "train") or is_head:
+            self.call_s += took_s
+        site.last_s, site.last_took_s = ended_s, took_s
         # A save or an evaluation after the last step of an epoch belongs to the loop before it.
         is_of_loop = loop is not None and (loop.is_open or kind in _AROUND)
         site.add(loop.loop.id if loop is not None and is_of_loop else _NO_LOOP, took_s)

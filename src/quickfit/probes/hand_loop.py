@@ -241,6 +241,8 @@ class LoopFinder:
         hand.cpu_from = (0, time.thread_time())
         site.heads = self.calls.loop = hand
         _loops.begin(loop, state)
+        for other in self.calls.written.values():
+            other.move_last(loop.id, began_s)
         if not site.is_followed:
             hand.open_at(site.opened, subject)
         _loops.describe(hand, state)

@@ -218,6 +218,18 @@ class Signals(RunSignals):
         seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
         return seen / total if total >= MIN_SAMPLES else 0.0
 
+    def supported_between_s(self) -> float:
+        """Return how much time per step outside TensorFlow's calls can be vouched for.
+
+        Either the main thread was seen there, or it used the CPU for as long. Time without
+        either is nobody's.
+        """
+        stacks = self.main_stacks()
+        total = sum(stack.seen for stack in stacks)
+        outside = sum(stack.seen for stack in stacks if not _is_in_watched_call(stack))
+        seen_s = self.steps.mean_s * outside / total if total else 0.0
+        return max(seen_s, self.steps.mean_of("cpu_s"))
+
     def last_seen(self) -> list[tuple[str, HotLine]]:
         """Return the user's line that each kind of thread was at when last looked at."""
         rows = self.process.rows("samples")

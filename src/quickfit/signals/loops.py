@@ -153,6 +153,8 @@ class Epoch:
 
 def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
     """Return every loop a process ran, the end of an unfinished one being its last step."""
+    fed = {row["iterator"] for row in process.rows("pipelines") if row["gaps"]}
+    from_tf_data = {row["loop"] for row in process.rows("iterators") if row["id"] in fed}
     last_end: dict[int, float] = {}
     for row in process.rows("steps"):
         last_end[row["loop"]] = row["end_s"]
@@ -166,9 +168,16 @@ def loops_of(process: ProcessRecording, locate: Locate) -> list[Loop]:
             row["first_step_s"],
             row["end_s"] or last_end.get(row["id"]) or row["begin_s"],
             row["end_s"] is not None,
-            row["facts"],
+            _facts(row["facts"], is_fed=row["id"] in from_tf_data),
             row.get("setup_s", 0.0),
             row.get("outside_s", 0.0),
         )
         for row in process.rows("loops")
     ]
+
+
+def _facts(facts: dict[str, Any], *, is_fed: bool) -> dict[str, Any]:
+    """Return the facts of a loop; one whose function takes an iterator asks it in the graph."""
+    if is_fed and facts.get("input") == "python":
+        return {**facts, "input": "tf.data"}
+    return facts

@@ -69,17 +69,21 @@ def with_inner_steps(process: ProcessRecording) -> ProcessRecording:
 
     Only their calls are seen, each of many steps that are taken to be equally long.
     """
-    inner = {
-        row["id"]: min(int(row["facts"].get("steps_per_execution") or 1), MAX_INNER)
+    taken = {
+        row["id"]: int(row["facts"].get("steps_per_execution") or 1)
         for row in process.rows("loops")
         if row["kind"] == "graph"
     }
+    inner = {number: min(count, MAX_INNER) for number, count in taken.items()}
     if not any(count > 1 for count in inner.values()):
         return process
+    left = {number: round(count / inner[number]) for number, count in taken.items()}
     tables = dict(process.tables)
     tables["steps"] = [part for row in process.rows("steps") for part in _parts(row, inner)]
     tables["loops"] = [
-        {**row, "facts": {**row["facts"], "steps_per_execution": 1}} if row["id"] in inner else row
+        {**row, "facts": {**row["facts"], "steps_per_execution": left[row["id"]]}}
+        if row["id"] in inner
+        else row
         for row in process.rows("loops")
     ]
     return dataclasses.replace(process, tables=tables)

@@ -62,7 +62,9 @@ def whole_time(
     left = _Budget(total_s - steps.total_s)
     looks_s = sum(epoch.validation_s for epoch in seen)
     looks_s += _in_other_loops(process, loop, steps.begin_s, end_s)
-    called_s = calls_s(process, loop.id, LOOKS) if loop.kind != "fit" else 0.0
+    # Where such a call is the step itself, it is no look beside it.
+    kinds = tuple(kind for kind in LOOKS if kind != loop.facts.get("head"))
+    called_s = calls_s(process, loop.id, kinds) if loop.kind != "fit" else 0.0
     validation_s = left.take(looks_s + called_s)
     hooks_s = sum(
         row["wall_s"]
@@ -71,6 +73,10 @@ def whole_time(
     )
     ends_s = left.take(calls_s(process, loop.id, ("end",)))
     written_s = calls_s(process, loop.id, ("save",))
+    if loop.kind != "fit":
+        # After a loop that validates, a save is counted there.
+        others = _looking_loops(process, loop)
+        written_s += sum(calls_s(process, number, ("save",)) for number in others)
     # In `fit`, only a callback can save: at the end of an epoch, or of a batch.
     saves_s = left.take(min(written_s, hooks_s) if loop.kind == "fit" else written_s)
     return WholeTime(
@@ -109,18 +115,22 @@ def calls_s(process: ProcessRecording, loop: int, kinds: tuple[str, ...]) -> flo
 
 def _in_other_loops(process: ProcessRecording, loop: Loop, begin_s: float, end_s: float) -> float:
     """Return the time of the script's loops that only look at the model, on the same thread."""
+    others = _looking_loops(process, loop)
+    inside = [r for r in process.rows("steps") if r["loop"] in others]
+    took = (r["end_s"] - r["begin_s"] for r in inside if begin_s <= r["begin_s"] < end_s)
+    return float(sum(took))
+
+
+def _looking_loops(process: ProcessRecording, loop: Loop) -> set[int]:
     rows = process.rows("loops")
     mine = next((row["thread"] for row in rows if row["id"] == loop.id), None)
-    others = {
+    return {
         row["id"]
         for row in rows
         if row["id"] != loop.id
         and row["thread"] == mine
         and not row["facts"].get("trains", row["kind"] == "fit")
     }
-    inside = [r for r in process.rows("steps") if r["loop"] in others]
-    took = (r["end_s"] - r["begin_s"] for r in inside if begin_s <= r["begin_s"] < end_s)
-    return float(sum(took))
 
 
 def _around_epochs_s(epochs: list[Epoch], steps: Steps) -> float:
