@@ -23,8 +23,8 @@ from quickfit.probes import _private
 from quickfit.probes._state import State, now
 
 # At most this share of a core.
-MAX_SHARE = 0.002
-MIN_EVERY_S = 10.0
+MAX_SHARE = 0.001
+MIN_EVERY_S = 20.0
 # Above this many memory blocks a count would stop training for a quarter of a second.
 MAX_BLOCKS = 5_000_000
 FIRST_STEP = 5
