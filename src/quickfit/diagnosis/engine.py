@@ -86,7 +86,7 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
     _ = signals.steps  # no cause is clear where there were too few steps to look at
     found = cause.detect(signals)
-    if found is not None:
+    if found is not None and not found.is_of_whole:
         found = of_the_whole(found, signals.whole_time.steps_share)
     if found is None or found.cost_share < MENTION_SHARE or found.gain.likely < MIN_GAIN:
         return None

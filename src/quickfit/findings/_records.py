@@ -111,7 +111,8 @@ class Finding:
 
     `cost_share` is the share of the run's training time this cause costs now; it ranks
     findings, decides their severity and keeps two findings from claiming the same seconds.
-    `claims` names the parts of the breakdown those seconds are taken from.
+    `claims` names the parts of the breakdown those seconds are taken from. A cause gives the
+    share of the step time, unless `is_of_whole` says that it is of all of the training.
     """
 
     summary: str
@@ -127,6 +128,7 @@ class Finding:
     fix: Fix | None = None
     not_found: tuple[str, ...] = ()
     after_first: Gain | None = None
+    is_of_whole: bool = False
 
 
 @dataclass(frozen=True)
