@@ -102,7 +102,8 @@ def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
         # On a narrow terminal a bar that would wrap is left out.
         room = width - cells(row)
         bar = f"  {part.bar}" if room >= 22 else ""
-        detail = f"  {part.detail}" if cells(bar) + cells(part.detail) + 2 <= room else ""
+        has_room = bool(part.detail) and cells(bar) + cells(part.detail) + 2 <= room
+        detail = f"  {part.detail}" if has_room else ""
         yield (Span(row), Span(bar, "cyan"), Span(detail, "dim"))
 
 
