@@ -176,6 +176,7 @@ def handle_signals():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print(subprocess.run(["false"]).returncode)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.stdout.flush()
     os.kill(os.getpid(), signal.SIGTERM)
 
 

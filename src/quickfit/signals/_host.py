@@ -1,0 +1,172 @@
+"""What the Python of the script does, by stack samples: its lines, its metrics, its input."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+
+from quickfit.findings import Location
+from quickfit.signals._run import RunSignals
+from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
+
+
+@dataclass(frozen=True)
+class HotLine:
+    """A user's line, and the share of the samples that were at or below it."""
+
+    location: Location
+    share: float
+    samples: int
+
+
+# "Where was it when last seen" looks at the samples of this long before the end.
+LAST_SEEN_S = 1.5
+# Fewer samples say nothing about a share.
+MIN_SAMPLES = 20
+# Functions whose time is known without samples.
+WATCHED_CALLS = {
+    ("tensorflow", "_call"),
+    ("tensorflow", "__next__"),
+    ("tensorflow", "gradient"),
+    ("keras", "apply_gradients"),
+    ("keras", "apply"),
+    ("keras", "train_on_batch"),
+    ("keras", "test_on_batch"),
+    ("keras", "predict"),
+    ("keras", "evaluate"),
+}
+# Methods of a tensor that hand its value to Python, and wait for it.
+FETCHES = ("numpy", "_numpy", "__float__", "__int__", "__bool__", "__array__", "__index__")
+
+
+class HostSignals(RunSignals):
+    """The quantities of a run that stack samples tell."""
+
+    @cached_property
+    def _samples(self) -> list[SampledStack]:
+        return Samples(self.process).between(self.steps.begin_s, self.steps.end_s)
+
+    def hot_input_line(self) -> HotLine | None:
+        """Return the user's line at which the input threads, here or in workers, spend the time."""
+        return self._hot(self._input_stacks())
+
+    def _input_stacks(self) -> list[SampledStack]:
+        stacks = [s for s in self._samples if s.role == "input"]
+        for process in self.recording.others:
+            workers = Samples(process).between(self.steps.begin_s, self.steps.end_s)
+            stacks += [s for s in workers if s.role in ("main", "input")]
+        return stacks
+
+    def input_libraries(self) -> set[str]:
+        """Return the packages seen on the stacks of the input code, such as `PIL`."""
+        stacks = self._input_stacks()
+        return {name for s in stacks for f in s.frames if (name := package_of(f.file))}
+
+    def hot_line_in(self, file: str, first_line: int) -> HotLine | None:
+        """Return the hottest line of the function that begins at a place, on the main thread."""
+        # The innermost user frame may be a helper; the function itself is on the stack.
+        sources = self._source_lines
+        return self._hot([s for s in self.main_stacks() if _runs(s, file, first_line, sources)])
+
+    def hot_line_between(self) -> HotLine | None:
+        """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
+        return self._hot([s for s in self.main_stacks() if not _is_in_call(s)])
+
+    def metrics_share_between(self) -> float:
+        """Return which share of the Python between steps reads metrics or fetches values.
+
+        By samples: a loop written by hand asks its metrics and losses for numbers itself.
+        """
+        stacks = [s for s in self.main_stacks() if not _is_in_watched_call(s)]
+        total = sum(stack.seen for stack in stacks)
+        seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
+        return seen / total if total >= MIN_SAMPLES else 0.0
+
+    def supported_between_s(self) -> float:
+        """Return how much time per step outside TensorFlow's calls can be vouched for.
+
+        Either the main thread was seen there, or it used the CPU for as long. Time without
+        either is nobody's.
+        """
+        stacks = self.main_stacks()
+        total = sum(stack.seen for stack in stacks)
+        outside = sum(stack.seen for stack in stacks if not _is_in_watched_call(stack))
+        seen_s = self.steps.mean_s * outside / total if total else 0.0
+        return max(seen_s, self.steps.mean_of("cpu_s"))
+
+    def last_seen(self) -> list[tuple[str, HotLine]]:
+        """Return the user's line that each kind of thread was at when last looked at."""
+        rows = self.process.rows("samples")
+        if not rows:
+            return []
+        newest_s = rows[-1]["at_s"]
+        stacks = Samples(self.process).between(newest_s - LAST_SEEN_S, newest_s)
+        found = []
+        for role in ("main", "input"):
+            line = self._hot([stack for stack in stacks if stack.role == role])
+            if line is not None:
+                found.append((role, line))
+        return found
+
+    def main_stacks(self) -> list[SampledStack]:
+        """Return the samples of the thread that runs the loop."""
+        return [s for s in self._samples if s.role == "main"]
+
+    def _hot(self, stacks: list[SampledStack]) -> HotLine | None:
+        found = hottest_user_line(stacks)
+        if found is None:
+            return None
+        frame, seen, total = found
+        where = self.location(frame.file, frame.line)
+        assert where is not None
+        named = dataclasses.replace(where, function=frame.function)
+        return HotLine(named, seen / total, total)
+
+
+def _is_in_watched_call(stack: SampledStack) -> bool:
+    """Tell whether a stack was inside a call that is timed by itself."""
+    return any((package_of(f.file), f.function) in WATCHED_CALLS for f in stack.frames)
+
+
+def _reads_metrics(stack: SampledStack) -> bool:
+    return any(
+        "/keras/src/metrics/" in frame.file
+        or (
+            frame.function in FETCHES and frame.file.endswith("/tensorflow/python/framework/ops.py")
+        )
+        for frame in stack.frames
+    )
+
+
+def _is_in_call(stack: SampledStack) -> bool:
+    """Tell whether a stack was inside TensorFlow or Keras when it was seen."""
+    for frame in stack.frames:
+        if frame.is_user:
+            return False
+        if package_of(frame.file) in ("tensorflow", "keras"):
+            return True
+    return False
+
+
+def _runs(stack: SampledStack, file: str, first_line: int, sources: dict[str, list[str]]) -> bool:
+    """Tell whether a function that begins at a line is on a stack."""
+    last_line = _end_of_block(sources.get(file, []), first_line)
+    return any(f.file == file and first_line <= f.line <= last_line for f in stack.frames)
+
+
+def _end_of_block(lines: list[str], first_line: int) -> int:
+    """Return the last line of the indented block that begins at a `def` line."""
+    if not 0 < first_line <= len(lines):
+        return first_line
+    start = lines[first_line - 1]
+    indent = len(start) - len(start.lstrip())
+    last = first_line
+    for number in range(first_line + 1, len(lines) + 1):
+        text = lines[number - 1]
+        is_inside = not text.strip() or len(text) - len(text.lstrip()) > indent
+        is_header = text.lstrip().startswith((")", "def ", "@")) and number <= first_line + 3
+        if not is_inside and not is_header:
+            break
+        last = number
+    return last
