@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quickfit import units
+from quickfit.diagnosis.resource import limit_of_input
 from quickfit.errors import SignalMissing
 from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity
 from quickfit.signals import Signals
@@ -132,6 +133,9 @@ def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:
 
 def _input_without_cause(signals: Signals, wait: float) -> str:
     text = f"input-bound: {units.share(wait)} of the time waits for input, by no known cause"
+    limit = limit_of_input(signals)
+    if limit:
+        text += f"; {limit}"
     try:
         stages = [stage for stage in signals.stages if stage.location is not None]
     except SignalMissing:
