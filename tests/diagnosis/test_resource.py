@@ -1,9 +1,10 @@
 """What an input-bound run has run out of."""
 
 import pytest
-from builders import run
 
 from quickfit.diagnosis.resource import limit_of_input
+
+from builders import run
 
 
 @pytest.mark.parametrize(

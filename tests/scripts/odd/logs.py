@@ -5,7 +5,7 @@ import os
 # Whoever runs the tests may have silenced it.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
 
-import tensorflow as tf  # noqa: E402
+import tensorflow as tf
 
 dataset = tf.data.Dataset.range(100).cache()
 next(iter(dataset.take(3)))
