@@ -1,0 +1,117 @@
+"""`model.predict` is called again and again for a few rows.
+
+Why it is slow: `predict` is made for large inputs. Every call builds a dataset, traces its
+functions, opens an iterator and drops it again: tens of milliseconds, while the model itself needs
+less than one for a few rows. Memory grows as well.
+
+How it shows: one line calls `predict` often, a call takes milliseconds by the clock, a tenth of
+the training thread's samples or more lies inside it, and most of these are not in the model.
+
+Example:
+    for state in states:
+        action = model.predict(state[None], verbose=0).argmax()
+
+Use instead:
+    forward = tf.function(model)
+    for state in states:
+        action = forward(state[None]).numpy().argmax()
+
+Fix class: equivalent. The same numbers to rounding. `predict` returns NumPy arrays and runs the
+model in batches of 32; a direct call returns a tensor and takes all rows at once. Rows that are
+known beforehand are best predicted by a single call of `predict` for all of them.
+
+When it is wrong: with many rows per call, the model takes the time and the call costs little.
+Then nothing is reported. `predict_on_batch` builds no dataset and is not meant.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.keras_calls import PredictLine, PredictSamples, predict_line, predict_samples
+
+# Below a tenth of the time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# A few calls, such as one per epoch, are no habit.
+MIN_CALLS = 20
+# For a few rows it is a twentieth of the call; more in the model, or in getting its rows, means
+# that there are many of them.
+MAX_ROWS_SHARE = 0.20
+# Fewer samples inside `predict` say nothing about what it does.
+MIN_SAMPLES = 20
+# What a direct call takes besides the model: called eagerly (a few operations per layer, more
+# of them in a deep model), compiled, and compiled with arguments that need no conversion.
+DIRECT_S = (5e-3, 0.5e-3, 0.2e-3)
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report the line that calls `predict` most, when the calls and not the model take the time."""
+    line = predict_line(signals)
+    if line is None or line.calls < MIN_CALLS:
+        return None
+    seen = predict_samples(signals.main_stacks(), line.location)
+    if seen.total >= MIN_SAMPLES and seen.share < MIN_SHARE:
+        return None
+    if seen.inside < MIN_SAMPLES:
+        raise SignalMissing(f"{MIN_SAMPLES} samples inside `predict` (seen: {seen.inside})")
+    if seen.rows_share > MAX_ROWS_SHARE:
+        return None
+    # By samples for all lines together, so that it also holds where calls lie outside the steps.
+    # They see too much of the model (it gives up Python's lock), so at best it is next to nothing.
+    stay = (seen.rows_share, seen.model_share, 0.0)
+    kept = [min(s + d / line.call_s, 1.0) for s, d in zip(stay, DIRECT_S, strict=True)]
+    shares = (seen.share - seen.spread, seen.share, min(seen.share + 2 * seen.spread, 1.0))
+    after = [1.0 - share * (1.0 - part) for share, part in zip(shares, kept, strict=True)]
+    basis = "the model runs by itself: called eagerly at worst, compiled once at best"
+    return Finding(
+        summary="`predict` is called for a few rows at a time",
+        where=line.location,
+        evidence=_evidence(line, seen),
+        gain=gain(1.0, (after[0], after[1], after[2]), basis),
+        cost_share=seen.share * (1.0 - kept[1]),
+        claims=_claims(signals),
+        is_of_whole=True,
+    )
+
+
+def _evidence(line: PredictLine, seen: PredictSamples) -> tuple[Evidence, ...]:
+    return (
+        Evidence("per call of `predict`", line.call_s, "s", f"timed {line.calls} times"),
+        Evidence(
+            "of the training thread's samples are inside `predict`",
+            seen.share,
+            "share",
+            f"{seen.inside} of {seen.total}",
+        ),
+        Evidence(
+            "of these are in the model or wait for its rows",
+            seen.rows_share,
+            "share",
+            "the rest builds and drops a dataset",
+        ),
+    )
+
+
+def _claims(signals: Signals) -> tuple[str, ...]:
+    """Return the parts the calls lie in; the functions of the dataset are traced in each."""
+    if signals.loop.kind == "fit":
+        return ("looks", "callbacks", "epoch_callbacks", "fit_calls", "tracing")
+    if signals.loop.facts.get("head") == "predict":
+        return ("looks", "step", "tracing")
+    return ("looks", "validation", "tracing")
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show how to call the model itself."""
+    return Fix(
+        title="Call the compiled model itself, or `predict` once for all rows",
+        kind=FixClass.EQUIVALENT,
+        example=example(__doc__ or "", "Use instead"),
+        note="Make `tf.function(model)` once, outside the loop.",
+    )
+
+
+CAUSE = Cause(title="predict is called in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix)

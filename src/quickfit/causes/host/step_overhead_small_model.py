@@ -1,0 +1,120 @@
+"""A small model: more than half of each step is Keras's own Python.
+
+Why it is slow: between two steps `fit` asks for a batch, calls the compiled function, and updates
+its progress, all in Python: about a millisecond, whatever the model. A small model is done sooner.
+
+How it shows: half of the step or more is CPU time of the main thread inside `fit`, TensorFlow's
+compute threads are mostly idle, and nothing waits for input.
+
+Example:
+    model.compile("adam", loss="mse")
+
+Use instead:
+    model.compile("adam", loss="mse", steps_per_execution=32)
+
+Fix class: same results. The same steps on the same batches, 32 of them in one call of the compiled
+function; `on_train_batch_end` and the progress bar then come every 32 steps. With a callback that
+works on batches it may change results. `jit_compile=True` can help further, but on a CPU it often
+makes steps slower: measure it.
+
+When it is wrong: with a few examples per step `tiny-batch` is the larger matter; a step that waits
+for input, or computes, gains little. A training of a few seconds is not worth the change.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.step_cost import batch_size, planned_s, step_cost
+from quickfit.source.keywords import fit_with_keyword
+
+# More than half of the step: then even the cautious end of the gain is worth a change.
+MIN_PYTHON_SHARE = 0.50
+# While a step waits for input, fewer calls do not make it shorter.
+MAX_WAIT_SHARE = 0.10
+# From here on `tiny-batch` has more to give.
+MAX_TINY_EXAMPLES = 8
+# A whole training that would end this much sooner is worth a line of code.
+MIN_SAVED_S = 3.0
+STEPS = 32
+# Of the Python per step, and of the time in which threads wait for each other, what goes.
+PYTHON_SAVED = (0.7, 1 - 1 / STEPS, 1 - 1 / STEPS)
+IDLE_SAVED = (0.0, 0.3, 1.0)
+# Keras's own two work on batches in every run, and mind nothing.
+KERAS_OWN = ("History", "ProgbarLogger")
+MIN_GAIN = 1.2
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report steps of `fit` that are mostly Keras's Python."""
+    if signals.loop.kind != "fit" or signals.steps_per_execution > 1 or signals.is_eager:
+        return None
+    cost = step_cost(signals)
+    if cost.python_share < MIN_PYTHON_SHARE or signals.wait.share > MAX_WAIT_SHARE:
+        return None
+    batch = batch_size(signals)
+    if batch is not None and batch.examples <= MAX_TINY_EXAMPLES:
+        return None
+    saved = [
+        python * cost.python_s + idle * cost.idle_s
+        for python, idle in zip(PYTHON_SAVED, IDLE_SAVED, strict=True)
+    ]
+    if saved[1] / cost.step_s * planned_s(signals) < MIN_SAVED_S:
+        return None
+    after = [cost.step_s - part for part in saved]
+    basis = f"{STEPS} steps in one call; what the model computes stays"
+    found = gain(cost.step_s, (after[0], after[1], after[2]), basis)
+    if found.low < MIN_GAIN:
+        return None
+    facts = signals.loop.facts
+    parameters = facts.get("parameters")
+    place = signals.location(facts.get("compile_file"), facts.get("compile_line"))
+    return Finding(
+        summary="most of each step is Keras's own Python: the model is small",
+        where=place or signals.loop.location,
+        evidence=(
+            Evidence(
+                "of the step is Keras's Python",
+                cost.python_share,
+                "share",
+                f"of {cost.step_s * 1e3:.2f} ms, CPU time of the main thread",
+            ),
+            Evidence(
+                "of CPU time per step in the threads that compute",
+                cost.compute_s,
+                "s",
+                f"a model of {parameters} parameters" if parameters else "",
+            ),
+        ),
+        gain=found,
+        cost_share=min(saved[1] / cost.step_s, 1.0),
+        claims=("step",),
+    )
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Add `steps_per_execution` to the call of `compile`."""
+    before = after = ""
+    where = finding.where
+    if where is not None:
+        text = signals.source_text(where.file)
+        edit = fit_with_keyword(
+            text, where.line, "steps_per_execution", str(STEPS), method="compile"
+        )
+        before, after = edit or ("", "")
+    works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
+    return Fix(
+        title=f"Run {STEPS} steps in one call",
+        kind=FixClass.MAY_CHANGE_RESULTS if works_on_batches else FixClass.SAME_RESULTS,
+        before=before,
+        after=after,
+        example="" if before else example(__doc__ or "", "Use instead"),
+        note=f"Callbacks on batches then come every {STEPS} steps.",
+    )
+
+
+CAUSE = Cause(
+    title="A small model's steps are mostly overhead", symptom=Symptom.SLOW, detect=detect, fix=fix
+)

@@ -1,0 +1,112 @@
+"""Metrics are computed and read in Python after every step of a hand-written loop.
+
+Why it is slow: outside a compiled function, `metric.update_state(...)` and `metric.result()` start
+a dozen operations each, one by one from Python; `.numpy()` or `float(...)` waits for the value.
+On an accelerator the next step cannot even be started meanwhile.
+
+How it shows: a tenth of the step or more lies between the calls by the clock, and the samples of
+that time are in Keras's metrics or fetch values of tensors.
+
+Example:
+    for images, labels in ds:
+        loss, logits = train_step(images, labels)
+        accuracy.update_state(labels, logits)
+        print(float(loss), float(accuracy.result()))
+
+Use instead:
+    @tf.function
+    def train_step(images, labels):
+        loss, logits = learn(images, labels)
+        accuracy.update_state(labels, logits)
+        return loss
+
+    for number, (images, labels) in enumerate(ds):
+        loss = train_step(images, labels)
+        if number % 100 == 0:
+            print(float(loss), float(accuracy.result()))
+
+Fix class: same results. The training and the metrics are the same; they are read less often.
+
+When it is wrong: on a CPU, `float(loss)` alone costs microseconds, and nothing is reported. A
+loop that runs all of its step eagerly has a larger problem, which `missing-tf-function` reports.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.keras_calls import metric_samples
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# Fewer samples between the calls say nothing about a share.
+MIN_SAMPLES = 20
+# What is left of the time: updates stay in Python and only reading goes, all of it is compiled
+# into the step, and hardly a trace of it.
+LEFT_OVER = (0.5, 0.08, 0.02)
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report metrics and fetched values that take a share of each step."""
+    loop, steps = signals.loop, signals.steps
+    if loop.kind not in ("custom", "train_on_batch") or loop.facts.get("eager_loop"):
+        return None
+    known_s = steps.mean_of("call_s") + steps.mean_of("wait_s") + steps.mean_of("callbacks_s")
+    between_s = max(steps.mean_s - known_s, 0.0)
+    if between_s / steps.mean_s < MIN_SHARE:
+        return None
+    seen = metric_samples(signals)
+    if seen.outside < MIN_SAMPLES:
+        raise SignalMissing(f"{MIN_SAMPLES} samples between the calls (seen: {seen.outside})")
+    spent_s = between_s * seen.share
+    share = spent_s / steps.mean_s
+    if share < MIN_SHARE:
+        return None
+    limit_s = signals.input_limit_s or 0.0
+    after = [max(steps.mean_s - spent_s * (1 - left), limit_s) for left in LEFT_OVER]
+    basis = "metrics inside the compiled step, read now and then"
+    if limit_s > after[1]:
+        basis += "; then the input is the limit"
+    found = gain(steps.mean_s, (after[0], after[1], after[2]), basis)
+    if found.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary="metrics and values are read in Python after every step",
+        where=seen.location or loop.location,
+        evidence=(
+            Evidence(
+                "of Python between the calls of a step",
+                between_s,
+                "s",
+                f"{between_s / steps.mean_s:.0%} of the step, by the clock",
+            ),
+            Evidence(
+                "of the samples there are in metrics or fetch values",
+                seen.share,
+                "share",
+                f"{seen.reading} of {seen.outside}",
+            ),
+        ),
+        gain=found,
+        cost_share=min(share, 1.0),
+        claims=("logs",),
+    )
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show how to update metrics in the compiled step and to read them now and then."""
+    return Fix(
+        title="Update metrics in the compiled step, and read them every 100 steps",
+        kind=FixClass.SAME_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+    )
+
+
+CAUSE = Cause(
+    title="Values are read after every step", symptom=Symptom.SLOW, detect=detect, fix=fix
+)

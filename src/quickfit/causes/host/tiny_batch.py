@@ -1,0 +1,132 @@
+"""A step has so few examples that its fixed cost is nearly all of its time.
+
+Why it is slow: starting a step, waking TensorFlow's threads and updating the weights cost the same
+for one example as for many. With a few examples per step this is paid over and over.
+
+How it shows: eight examples or fewer per step, and a third of the step or more is the CPU time of
+the framework's own Python, while TensorFlow's compute threads are mostly idle.
+
+Example:
+    model.fit(x, y, batch_size=2)
+
+Use instead:
+    model.fit(x, y, batch_size=32)
+
+Fix class: may change results. There are fewer, larger updates per epoch: the learning rate and the
+number of epochs may have to grow with the batch, and the final accuracy can differ.
+
+When it is wrong: with a large model or large images the examples take the time, however few they
+are; then nothing is reported. Where small batches are wanted for the training itself,
+`steps_per_execution` in `compile` lowers the fixed cost and keeps the results.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from quickfit.causes._cause import Cause, example
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, planned_s, step_cost
+from quickfit.source.calls import call_at
+from quickfit.source.keywords import keyword_of, whole_number, with_value
+
+# Twice as many may be chosen for the training's sake, and from 32 on the cost is shared by many.
+MAX_EXAMPLES = 8
+EXAMPLES_AFTER = 32
+# Of the step: smaller, and the examples themselves take the time.
+MIN_PYTHON_SHARE = 0.30
+# While a step waits for input, more examples per step make it wait longer.
+MAX_WAIT_SHARE = 0.20
+# Which part of the compute grows with the examples. Most of it does not: it is starting
+# operations and updating weights. The first is the worst case.
+GROWS = (1.0, 0.25, 0.0)
+MIN_GAIN = 1.3
+# A whole training that would end this much sooner is worth a thought about its batches.
+MIN_SAVED_S = 3.0
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report steps of a few examples that are mostly fixed cost."""
+    if signals.loop.kind not in ("fit", "custom") or not signals.loop.trains:
+        return None
+    if signals.is_eager or signals.loop.facts.get("eager_loop"):
+        return None  # starting operations from Python is the larger cost
+    cost = step_cost(signals)
+    if cost.python_share < MIN_PYTHON_SHARE or signals.wait.share > MAX_WAIT_SHARE:
+        return None
+    batch = batch_size(signals)
+    if batch is None:
+        raise SignalMissing("the number of examples in a batch")
+    if batch.examples > MAX_EXAMPLES:
+        return None
+    times = EXAMPLES_AFTER / batch.examples
+    # The time of as many examples as one step has now.
+    after = [
+        (cost.step_s - part * cost.compute_s) / times + part * cost.compute_s for part in GROWS
+    ]
+    basis = f"{EXAMPLES_AFTER} examples per step share the fixed cost; only one size was seen"
+    found = gain(cost.step_s, (after[0], after[1], after[2]), basis)
+    if found.low < MIN_GAIN or (1 - 1 / found.likely) * planned_s(signals) < MIN_SAVED_S:
+        return None
+    return Finding(
+        summary=f"a step has only {batch.examples} example{'s' if batch.examples > 1 else ''}",
+        where=batch.location or signals.loop.location,
+        evidence=_evidence(batch, cost),
+        gain=found,
+        cost_share=min(1 - 1 / found.likely, 1.0),
+        claims=("step",),
+    )
+
+
+def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
+    step = f"of {cost.step_s * 1e3:.2f} ms"
+    return (
+        Evidence("examples per step", batch.examples, "count", f"given to `{batch.method}`"),
+        Evidence(
+            "of the step is the framework's Python", cost.python_share, "share", f"{step}, CPU time"
+        ),
+        Evidence(
+            "of CPU time per step in the threads that compute",
+            cost.compute_s,
+            "s",
+            "the rest of the step they wait",
+        ),
+    )
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Change the number where it is written in the call."""
+    batch = batch_size(signals)
+    before = after = ""
+    if batch is not None and batch.location is not None:
+        text = signals.source_text(batch.location.file)
+        value = _written(text, batch)
+        edit = with_value(text, value, str(EXAMPLES_AFTER)) if value is not None else None
+        before, after = edit or ("", "")
+    return Fix(
+        title=f"Take {EXAMPLES_AFTER} examples per step",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        before=before,
+        after=after,
+        example="" if before else example(__doc__ or "", "Use instead"),
+        note="Fewer, larger updates: the learning rate may have to grow with the batch."
+        " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
+    )
+
+
+def _written(text: str, batch: BatchSize) -> ast.expr | None:
+    """Return the number in the call, where it is written out there."""
+    assert batch.location is not None
+    call = call_at(text, batch.location.line, batch.method)
+    if call is None:
+        return None
+    value = keyword_of(call, "batch_size")
+    if value is None and batch.method == "batch" and call.args:
+        value = call.args[0]
+    return value if whole_number(value) == batch.examples else None
+
+
+CAUSE = Cause(title="A batch has few examples", symptom=Symptom.SLOW, detect=detect, fix=fix)

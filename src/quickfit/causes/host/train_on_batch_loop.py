@@ -1,0 +1,129 @@
+"""`train_on_batch` is fed from Python, one batch after the other.
+
+Why it is slow: while Python cuts and prepares a batch the model waits, and while the model learns
+Python waits. Every call also copies the arrays, resets the metrics and reads them back. `fit` over
+a dataset makes the next batch meanwhile and does none of this per step.
+
+How it shows: a tenth of the step or more lies outside the model: Python between the calls by the
+clock, copies into tensors and the resetting of metrics by short looks and samples.
+
+Example:
+    for start in range(0, len(x), 32):
+        images = prepare(x[start : start + 32])
+        loss = model.train_on_batch(images, y[start : start + 32])
+
+Use instead:
+    ds = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(32)
+    ds = ds.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    model.fit(ds, epochs=10)
+
+Fix class: may change results. The batches come in another random order; a preparation that is
+rewritten from NumPy to TensorFlow agrees to rounding. Two models that train each other (a GAN)
+need a `train_step` of their own for `fit`.
+
+When it is wrong: a step that takes nearly all of the time gains nothing. Where the script asks the
+model for the next batch, as an agent does, batches cannot be made ahead. Both stay silent.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import Work, gain, predicted_step_s
+from quickfit.signals.keras_calls import metric_samples, per_batch_share
+from quickfit.signals.whole import LOOKS
+
+# Below this share of the step, what `fit` itself costs eats the gain.
+MIN_SHARE = 0.15
+# What is left of the preparation: the same Python in a generator, in part tf.data's own
+# operations, or nearly all of it.
+INPUT_LEFT = (1.0, 0.6, 0.3)
+# Two sides that overlap never do so in full: queues, and Python's lock.
+NOT_HIDDEN = (0.3, 0.1, 0.0)
+# Fewer samples inside the call say nothing about its parts.
+MIN_SAMPLES = 20
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a loop around `train_on_batch` whose batches could be made while the model learns."""
+    if signals.loop.kind != "train_on_batch" or _asks_the_model(signals):
+        return None
+    steps = signals.steps
+    call_s = steps.mean_of("call_s")
+    between_s = max(steps.mean_s - call_s - steps.mean_of("wait_s"), 0.0)
+    # What reads metrics between the calls is reported by `sync-each-step`.
+    between_s *= 1.0 - metric_samples(signals).share
+    between_s = min(between_s, signals.supported_between_s())
+    share, seen = per_batch_share(signals.main_stacks())
+    extra_s = share * call_s if seen >= MIN_SAMPLES else steps.mean_of("logs_s")
+    if signals.copies_s is None:
+        raise SignalMissing("a look at the arrays that become tensors")
+    copies_s = min(signals.copies_s, call_s - extra_s)
+    beside_s = between_s + copies_s + extra_s
+    if beside_s / steps.mean_s < MIN_SHARE:
+        return None
+    found = _gain(signals, call_s - copies_s - extra_s, between_s)
+    if found.likely < MIN_GAIN:
+        return None
+    step_s = steps.mean_s
+    return Finding(
+        summary="`train_on_batch` waits for Python to make each batch",
+        where=_place(signals),
+        evidence=(
+            Evidence("of Python between two calls", between_s, "s", f"of {step_s * 1e3:.1f} ms"),
+            Evidence("to copy a batch into tensors", copies_s, "s", "in a short look"),
+            Evidence("to reset and read metrics in each call", extra_s, "s", f"by {seen} samples"),
+        ),
+        gain=found,
+        cost_share=min(beside_s / step_s, 1.0),
+        claims=("between", "copies"),
+    )
+
+
+def _asks_the_model(signals: Signals) -> bool:
+    """Tell whether the loop looks at the model between its steps: then batches may depend on it."""
+    calls = [call for call in signals.calls if call.loop == signals.loop.id]
+    trained = sum(call.calls for call in calls if call.kind == "train")
+    looked = sum(call.calls for call in calls if call.kind in (*LOOKS, "function"))
+    return looked > 0.1 * trained
+
+
+def _place(signals: Signals) -> Location | None:
+    calls = [c for c in signals.calls if c.loop == signals.loop.id and c.kind == "train"]
+    return calls[0].location if calls else signals.loop.location
+
+
+def _gain(signals: Signals, compute_s: float, input_s: float) -> Gain:
+    steps, machine = signals.steps, signals.machine
+    cpu_s = machine.cpu_cores * steps.mean_s
+    compute_cpu_s = min(max(cpu_s - input_s, 0.0), compute_s * signals.cores)
+    others = machine.other_cores or 0.0
+    free = min(max(signals.cores - others, machine.cpu_cores, 0.5), signals.cores)
+    work = Work(
+        steps.mean_s, compute_s, compute_cpu_s, input_s, signals.cores, free,
+        is_shared=not signals.has_accelerator,
+    )  # fmt: skip
+    after = [
+        predicted_step_s(work, input_s=left * input_s, input_cpu_s=left * input_s, cores=cores)
+        + unhidden * min(compute_s, left * input_s)
+        for left, unhidden, cores in zip(INPUT_LEFT, NOT_HIDDEN, work.cores_after(), strict=True)
+    ]
+    basis = "batches are made while the model learns, in Python at worst, by tf.data at best"
+    return gain(steps.mean_s, (after[0], after[1], after[2]), basis)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show the same training as a dataset and `fit`."""
+    return Fix(
+        title="Give `fit` a dataset that makes the batches",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+        note="Two models that train each other need a `train_step` of their own.",
+    )
+
+
+CAUSE = Cause(title="train_on_batch in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix)

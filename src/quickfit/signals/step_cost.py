@@ -1,0 +1,101 @@
+"""What a step costs however large its batch is: Keras's Python, and threads that wait for work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quickfit.findings import Location
+from quickfit.signals import Signals
+
+# Threads that compute; the others feed, watch or wait.
+POOLS = ("inter-op", "intra-op")
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """One call of the train function.
+
+    Args:
+        step_s: the time of a step.
+        python_s: CPU time of the main thread in it, without callbacks and the script's own code.
+        compute_s: CPU time of TensorFlow's compute threads, at most the rest of the step.
+    """
+
+    step_s: float
+    python_s: float
+    compute_s: float
+
+    @property
+    def python_share(self) -> float:
+        """The share of the step that is the framework's Python."""
+        return self.python_s / self.step_s if self.step_s else 0.0
+
+    @property
+    def idle_s(self) -> float:
+        """What is neither: threads wait for each other."""
+        return max(self.step_s - self.python_s - self.compute_s, 0.0)
+
+
+def step_cost(signals: Signals) -> StepCost:
+    """Return what a step costs, by CPU time of its threads."""
+    steps, machine = signals.steps, signals.machine
+    between_s = max(
+        steps.mean_s - steps.mean_of("call_s") - steps.mean_of("callbacks_s") - signals.wait.step_s,
+        0.0,
+    )
+    beside_s = steps.mean_of("callbacks_cpu_s") + between_s
+    python_s = min(max(steps.mean_of("cpu_s") - beside_s, 0.0), steps.mean_s)
+    rest_s = steps.mean_s - python_s
+    if machine.thread_cores:
+        pools = sum(machine.thread_cores.get(name, 0.0) for name in POOLS)
+    else:
+        pools = max(machine.cpu_cores - (machine.main_cores or 0.0), 0.0)
+    return StepCost(steps.mean_s, python_s, min(pools * steps.mean_s, rest_s))
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How many examples a step has, and the call that says so, `fit` or `batch`."""
+
+    examples: int
+    location: Location | None
+    method: str
+
+
+def batch_size(signals: Signals) -> BatchSize | None:
+    """Return the size of a batch; None where nothing recorded tells it."""
+    if signals.loop.input == "tf.data":
+        found = _written(signals)
+        if found is not None:
+            return found
+    facts = signals.loop.facts
+    size = facts.get("batch_size") or _first_dimension(facts.get("batch"))
+    return BatchSize(int(size), signals.loop.location, "fit") if size else None
+
+
+def _written(signals: Signals) -> BatchSize | None:
+    """Return the batch of the last `batch` in the pipeline."""
+    for stage in signals.stages:
+        for operation in stage.operations:
+            size = operation.facts.get("batch_size")
+            if operation.kind == "batch" and isinstance(size, int):
+                where = signals.location(operation.file, operation.line)
+                return BatchSize(size, where, "batch")
+    return None
+
+
+def _first_dimension(batch: Any) -> int | None:  # a recorded JSON value
+    """Return the first dimension of the first part of a batch, as `fit` saw it."""
+    try:
+        size = batch[0][2][0]
+    except (TypeError, IndexError, KeyError):
+        return None
+    return size if isinstance(size, int) else None
+
+
+def planned_s(signals: Signals) -> float:
+    """Return how long the steps of the whole training take, as `fit` was asked for them."""
+    facts, steps = signals.loop.facts, signals.steps
+    count = int(facts.get("steps") or 0) * int(facts.get("epochs") or 0)
+    return max(count * steps.mean_s / signals.steps_per_execution, steps.total_s)

@@ -1,0 +1,75 @@
+"""`train-on-batch-loop`: fires when Python makes batches while the model waits."""
+
+import pytest
+
+from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
+from quickfit.causes.host.train_on_batch_loop import detect, fix
+from quickfit.errors import SignalMissing
+from quickfit.findings import FixClass
+
+from builders import run
+
+LINE = 30
+CALL = ((COMPILED, TRAIN_ON_BATCH), LINE, 40)
+RESETS = ((RESET, TRAIN_ON_BATCH), LINE, 10)
+PREPARES = ((), 28, 50)
+
+
+def loop(**given):
+    return hand_run(
+        given.pop("kind", "train_on_batch"),
+        **{
+            "stacks": [CALL, RESETS, PREPARES],
+            "call_s": 0.05,
+            "cpu_s": 0.08,
+            "copies_s": 0.004,
+            "calls": [("train", LINE, 100, 0.05)],
+            **given,
+        },
+    )
+
+
+def test_fires_at_the_call_with_what_lies_beside_the_model():
+    finding = detect(loop())
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == LINE
+    assert [e.value for e in finding.evidence] == pytest.approx([0.05, 0.004, 0.01], rel=0.1)
+    assert finding.gain.low <= finding.gain.likely <= finding.gain.high
+    assert finding.gain.likely > 1.2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"call_s": 0.098, "stacks": [CALL], "copies_s": 0.0005}, id="the step takes"),
+        pytest.param(
+            {"calls": [("train", LINE, 100, 0.05), ("predict", 28, 100, 0.05)]},
+            id="the model makes the batches",
+        ),
+        pytest.param({"stacks": [CALL, ((METRIC,), 28, 50)], "copies_s": 0.001}, id="metrics"),
+        pytest.param({"kind": "custom"}, id="another kind of loop"),
+    ],
+)
+def test_stays_silent_when(given):
+    assert detect(loop(**given)) is None
+
+
+def test_stays_silent_on_a_healthy_fit():
+    assert detect(run()) is None
+
+
+def test_says_that_it_could_not_look_when_no_copy_was_timed():
+    signals = hand_run("train_on_batch", stacks=[CALL], call_s=0.05, cpu_s=0.08)
+    with pytest.raises(SignalMissing, match="arrays"):
+        detect(signals)
+
+
+def test_the_fix_shows_a_dataset():
+    signals = loop()
+    finding = detect(signals)
+    assert finding is not None
+    shown = fix(finding, signals)
+    assert shown is not None
+    assert shown.kind == FixClass.MAY_CHANGE_RESULTS
+    assert shown.example.splitlines()[-1] == "model.fit(ds, epochs=10)"
