@@ -69,12 +69,15 @@ def _headline(first: Finding) -> str:
     words = {
         "input_wait": "input-bound: {share} of the time is spent waiting for input",
         "callbacks": "held up by a callback: {share} of the time",
-        "step": "slow step: {share} of the time is Python between operations",
         "tracing": "held up by tracing: {share} of the time",
+        "eager": "slow step: {share} of the time is Python between operations",
         "epoch_start": "held up at the start of every epoch: {share} of the time",
     }
     claim = first.claims[0] if first.claims else ""
-    text = words.get(claim, first.summary).format(share=units.share(first.cost_share))
+    if first.cause == "run-eagerly-on":
+        claim = "eager"
+    share = units.share(first.cost_share)
+    text = words[claim].format(share=share) if claim in words else f"{first.summary} ({share})"
     return f"{text}; the first fix makes it about {units.factor(first.gain.likely)} as fast"
 
 
