@@ -34,6 +34,9 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
+	$(BIN)/python benchmarks/examples.py
+	$(BIN)/python benchmarks/variants.py
+	$(BIN)/python benchmarks/healthy.py
 
 clean:
 	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

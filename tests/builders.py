@@ -50,7 +50,9 @@ def recording(**given: Any) -> Recording:
     `batch_cpu_s` (of a Python input), `workers`, `map_s`, `parallelism`, `runs_python`,
     `is_stateful`, `fused`, `shuffled` (elements held), `element_bytes`, `source_bytes`,
     `is_cached`, `eager`, `eager_ops`, `traces`, `cpu_cores`, `other_cores`, `delay_share`,
-    `input_samples`, `callback_samples`, `facts` (of the process), `with_model`.
+    `input_samples`, `callback_samples`, `facts` (of the process), `with_model`, `per_batch`
+    (elements of a batch), `map_facts`, `source_facts`, `generator_s` (per step, in a generator
+    that is the source), `input_cores` (of tf.data's threads).
     """
     shape = {**_HEALTHY, **given}
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -113,6 +115,11 @@ _HEALTHY: dict[str, Any] = {
     "facts": {},
     "run": {"exit_code": 0, "signal": None, "script": "train.py"},
     "with_model": True,
+    "per_batch": 32,
+    "map_facts": {},
+    "source_facts": {},
+    "generator_s": 0.0,
+    "input_cores": None,
 }
 
 
@@ -197,12 +204,16 @@ def _pipeline(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[st
         "runs_python": shape["runs_python"],
         "is_stateful": shape["is_stateful"],
     }
-    source = {"element_bytes": shape["source_bytes"] or None}
+    source = {"element_bytes": shape["source_bytes"] or None, **shape["source_facts"]}
     function["element_bytes"] = shape["element_bytes"]
+    function |= shape["map_facts"]
     chain = [(1, "TensorSlice", 12, [], source), (2, "Map", MAP_LINE, [1], function)]
+    if shape["generator_s"]:
+        made = {"function": "batches", "function_file": SCRIPT, "function_line": GENERATOR_LINE}
+        chain[0] = (1, "Generator", 12, [], {**made, "runs_python": True, **source})
     chain += [(3, "Cache", MAP_LINE, [2], {})] if shape["is_cached"] else []
     chain += [(4, "Shuffle", SHUFFLE_LINE, [chain[-1][0]], {"buffer_size": 500})]
-    chain += [(5, "Batch", BATCH_LINE, [4], {"batch_size": 32})]
+    chain += [(5, "Batch", BATCH_LINE, [4], {"batch_size": shape["per_batch"]})]
     tables["datasets"] = [
         {"id": n, "kind": kind, "file": SCRIPT, "line": line, "inputs": inputs, "facts": facts}
         for n, kind, line, inputs, facts in chain
@@ -218,8 +229,8 @@ def _pipeline(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[st
 def _nodes(shape: dict[str, Any], made: int) -> list[list[Any]]:
     """Return the nodes of tf.data's model after a number of steps, from consumer to source."""
     size, source = shape["element_bytes"], shape["source_bytes"]
-    items, held = made * 32, shape["shuffled"]
-    work_s = shape["map_s"] * (made + held / 32)
+    items, held = made * shape["per_batch"], shape["shuffled"]
+    work_s = shape["map_s"] * (made + held / shape["per_batch"])
     names = [("Root", made, 0.0, None), ("Prefetch", made, 0.0, None)]
     if shape["fused"]:
         names.append(("MapAndBatch", made, work_s, shape["parallelism"]))
@@ -228,10 +239,13 @@ def _nodes(shape: dict[str, Any], made: int) -> list[list[Any]]:
         names += [("BatchV2", made, made * 1e-4, None), ("Shuffle", items, made * 1e-5, None)]
         names += [("MemoryCacheImpl", items + held, 0.0, None)] if shape["is_cached"] else []
         names.append((name, items + held, work_s, shape["parallelism"]))
-    names.append(("TensorSlice", items + held, made * 1e-6, None))
+    made_s = made * (shape["generator_s"] or 1e-6)
+    names.append(
+        ("Generator" if shape["generator_s"] else "TensorSlice", items + held, made_s, None)
+    )
     rows = []
     for number, (name, elements, work, parallelism) in enumerate(names, start=1):
-        is_shuffle, is_source = name == "Shuffle", name == "TensorSlice"
+        is_shuffle, is_source = name == "Shuffle", name in ("TensorSlice", "Generator")
         out = elements * (source if is_source else size)
         taken = (items + held) * size if is_shuffle else out
         inputs = [] if is_source else [number + 1]
@@ -277,6 +291,11 @@ def _machine(tables: dict[str, Any], shape: dict[str, Any], end_s: float) -> Non
         row |= {"main_run_delay_s": shape["delay_share"] * span_s}
         row |= {"system_busy_s": own_s + shape["other_cores"] * span_s}
         tables["machine"].append(row)
+        if shape["input_cores"] is not None:
+            rest = max(shape["cpu_cores"] - shape["input_cores"], 0.0)
+            for name, cores in (("tf.data", shape["input_cores"]), ("intra-op", rest)):
+                group = {"at_s": at_s, "name": name, "cpu_s": cores * span_s, "run_delay_s": 0.0}
+                tables.setdefault("thread_groups", []).append(group)
 
 
 def _samples(tables: dict[str, Any], shape: dict[str, Any], end_s: float) -> None:

@@ -30,8 +30,9 @@ def hand_run(kind: str, *, stacks: list[Stack], **given: Any) -> Signals:
     """Return the signals of a loop of a kind.
 
     Given may be: `step_s`, `call_s`, `wait_s`, `cpu_s` and `logs_s` of each step, `calls` (kind,
-    line, calls, seconds each), `copies_s` per step, `facts` of the loop, `head_line`, and what
-    `builders.recording` takes as `base`.
+    line, calls, seconds each), `copies_s` per step, `copied` (more columns of that look), `facts`
+    of the loop, `head_line`, `source` (the script), `products` (of the compiled step: in float64,
+    all), and what `builders.recording` takes as `base`.
     """
     made = recording(**{"step_s": given.get("step_s", 0.1), **given.get("base", {})})
     tables = made.main.tables
@@ -47,7 +48,14 @@ def hand_run(kind: str, *, stacks: list[Stack], **given: Any) -> Signals:
     _calls(tables, given.get("calls", []))
     if "copies_s" in given:
         spent = {"window_s": 0.4, "steps": 10, "copies": 20, "copies_s": 10 * given["copies_s"]}
-        tables["copies"] = [{"loop": 1, "at_s": 1005.0, **spent}]
+        tables["copies"] = [{"loop": 1, "at_s": 1005.0, **spent, **given.get("copied", {})}]
+    if "source" in given:
+        tables["sources"] = [{"file": SCRIPT, "sha256": "", "text": given["source"]}]
+    if "products" in given:
+        row = {"at_s": 1001.0, "duration_s": 0.1, "name": "train_step", "file": SCRIPT, "line": 1}
+        row |= {"caller_file": SCRIPT, "caller_line": 2, "signature": "", "function": 1}
+        row |= {"nested": 0, "loop": None, "arguments": {"args": [], "products": given["products"]}}
+        tables["traces"] = [row]
     _samples(made, stacks)
     return Signals(made)
 

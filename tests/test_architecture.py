@@ -35,6 +35,7 @@ CATCHES_EVERYTHING = {
     "launch/inject/sitecustomize.py": "an error at start-up must not keep the script from running",
     "launch/verdict.py": "a failing report must not change the script's exit code",
     "launch/follow.py": "a failing early verdict must not end the run",
+    "diagnosis/engine.py": "a failing cause must not keep the others from being told",
 }
 TENSORFLOW_ALLOWED = {"probes", "demo/scripts"}
 

@@ -1,11 +1,14 @@
 """Found, clear, not checked; ranking; and the one honest sentence."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.diagnosis import diagnose_recording
+from quickfit.causes import catalogue
+from quickfit.diagnosis import diagnose_recording, engine
 from quickfit.diagnosis.overlap import without_double_claims
-from quickfit.diagnosis.ranking import ranked
-from quickfit.findings import Finding, Gain
+from quickfit.diagnosis.ranking import behind_the_first, ranked
+from quickfit.findings import Breakdown, BreakdownPart, Finding, Gain, Symptom
 
 from builders import recording
 
@@ -26,13 +29,20 @@ def test_a_healthy_run_is_compute_bound_and_nothing_is_found():
 
 
 def test_every_cause_is_found_clear_or_not_checked():
-    from quickfit.causes import catalogue
-
     for given in ({}, GENERATOR, {"with_model": False}, {"steps": 10}):
         diagnosis = diagnose_recording(recording(**given))
         named = [f.cause for f in diagnosis.findings] + [c.cause for c in diagnosis.clear]
         named += [n.cause for n in diagnosis.not_checked]
         assert sorted(named) == sorted(catalogue())
+
+
+def test_a_cause_that_fails_does_not_take_the_report_along(monkeypatch):
+    broken = dataclasses.replace(catalogue()["tiny-batch"], detect=lambda signals: 1 / 0)
+    monkeypatch.setattr(engine, "catalogue", lambda: {**catalogue(), "tiny-batch": broken})
+    diagnosis = diagnose_recording(recording(**GENERATOR))
+    assert diagnosis.findings[0].cause == "py-generator-input"
+    reasons = {n.cause: n.reason for n in diagnosis.not_checked}
+    assert reasons["tiny-batch"].startswith(engine.OWN_ERROR)
 
 
 def test_what_was_not_measured_is_not_checked_and_says_what_it_needs():
@@ -69,8 +79,8 @@ def test_no_steps_at_all_is_said_plainly():
 
 def test_a_busy_machine_is_called_a_busy_machine():
     diagnosis = diagnose_recording(recording(other_cores=1.2, cpu_cores=0.8, delay_share=0.4))
-    assert diagnosis.verdict == "inconclusive"
-    assert "busy" in diagnosis.headline
+    assert [finding.cause for finding in diagnosis.findings] == ["busy-machine"]
+    assert "other programs keep the cores busy" in diagnosis.headline
     assert any("1.2 of 2 cores" in note for note in diagnosis.notes)
 
 
@@ -104,6 +114,26 @@ def test_a_run_that_mostly_validates_is_not_called_compute_bound():
     assert shares["validation"] == pytest.approx(9 / 19, abs=0.02)
     assert diagnosis.verdict == "inconclusive"
     assert "of the time is validation" in diagnosis.headline
+
+
+def test_ending_iterators_is_told_and_is_nobodys_mistake(monkeypatch):
+    part = BreakdownPart("iterator_ends", "ending iterators", 0.05, 0.4)
+    whole = Breakdown(
+        100,
+        0.1,
+        0.01,
+        5,
+        (
+            *(BreakdownPart(n, n, 0.0, 0.0) for n in ("input_wait", "callbacks", "validation")),
+            BreakdownPart("step", "step", 0.1, 0.6),
+            part,
+        ),
+    )
+    monkeypatch.setattr(engine, "breakdown", lambda signals: whole)
+    diagnosis = diagnose_recording(recording())
+    assert diagnosis.verdict == "compute-bound"
+    assert "ending iterators takes another 40 %" in diagnosis.headline
+    assert any(".repeat()" in text for text in diagnosis.advice)
 
 
 def test_a_gain_of_the_steps_is_told_as_one_of_the_whole_training():
@@ -168,6 +198,39 @@ def test_a_smaller_claim_keeps_and_gains_only_what_is_left():
     assert second.cost_share == pytest.approx(0.3)
     # A third of the time at 0.8 of it; three eighths of that are left.
     assert second.gain.likely == pytest.approx(1 / (1 - (1 / 3) * 0.375), rel=0.01)
+
+
+def test_what_trains_on_wrong_numbers_is_told_first_and_whatever_it_claims():
+    wrong = dataclasses.replace(finding("w", 1.0, 0.01, "step"), symptom=Symptom.WRONG)
+    order = ranked(without_double_claims([finding("a", 3.0, 0.6, "step"), wrong]))
+    assert [f.cause for f in order] == ["w", "a"]
+
+
+def test_what_is_hidden_behind_the_first_is_told_with_what_it_gains_then():
+    first = finding("a", 2.0, 0.5, "input_wait")
+    hidden = dataclasses.replace(finding("b", 1.0, 0.2, "callbacks"), gain=Gain(1, 1, 1, "none"))
+    (told,) = behind_the_first([first], [hidden])
+    assert told.after_first is not None
+    # Seven tenths of a fifth of the old time, of half of it.
+    assert told.after_first.likely == pytest.approx(0.5 / 0.36)
+    assert behind_the_first([], [hidden]) == []
+    assert behind_the_first([finding("c", 2.0, 0.5, "callbacks")], [hidden]) == []
+    small = dataclasses.replace(hidden, cost_share=0.06)
+    assert behind_the_first([first], [small]) == []
+
+
+def test_what_the_machine_does_comes_after_what_the_script_does():
+    machine = dataclasses.replace(finding("m", 3.0, 0.6), is_of_machine=True)
+    assert [f.cause for f in ranked([machine, finding("a", 1.2, 0.2)])] == ["a", "m"]
+
+
+def test_a_finding_takes_of_its_parts_only_what_it_costs():
+    shares = {"looks": 0.4, "fit_calls": 0.3}
+    found = [finding("a", 2.0, 0.5, "looks", "fit_calls"), finding("b", 1.4, 0.3, "fit_calls")]
+    first, second = without_double_claims(found, shares)
+    assert (first.cost_share, second.cost_share) == pytest.approx((0.5, 0.2))
+    smaller = [finding("a", 2.0, 0.3, "looks", "fit_calls"), found[1]]
+    assert without_double_claims(smaller, shares)[1].cost_share == pytest.approx(0.3)
 
 
 def test_claims_on_different_seconds_both_stay():

@@ -75,6 +75,7 @@ def test_says_the_headline_once_and_remembers_it(run, capfd):
         "verdict": "findings",
         "causes": ["py-generator-input"],
         "at_step": 34,
+        "after_s": 17.0,
     }
 
 

@@ -198,3 +198,66 @@ def test_memory_is_bounded(state, constants, loop, monkeypatch):
     for _ in range(100):
         constants.convert_to_eager_tensor(0.0)
     assert len(window.times) == 10
+
+
+def copied(constants, value, takes_s):
+    """Hand a value over as TensorFlow's own function does."""
+    return constants.convert_to_eager_tensor(takes_s)
+
+
+def look(state, loop, clock, copy):
+    copies.read(state)
+    copy()
+    clock.now_s += 1.0
+    loop.steps += 4
+    copies.read(state)
+    (row,) = rows(state)
+    return row
+
+
+def test_a_long_copy_is_told_with_its_size_and_line(state, constants, loop, clock):
+    array = SimpleNamespace(nbytes=5_000)
+    row = look(state, loop, clock, lambda: copied(constants, array, 0.2))
+    assert (row["bytes"], row["line_s"]) == (5_000, pytest.approx(0.2))
+    assert row["file"] == __file__
+    assert row["line"] == copied.__code__.co_firstlineno + 2
+    assert row["outside_s"] == pytest.approx(0.2)
+    assert state.writer.sources == [__file__]
+
+
+def test_numbers_are_only_counted(state, constants, loop, clock):
+    row = look(state, loop, clock, lambda: copied(constants, 3.0, 1e-6))
+    assert (row["copies"], row["bytes"], row["file"], row["line_s"]) == (1, 0, None, None)
+
+
+def test_the_line_that_copies_longest_is_told(state, constants, loop, clock):
+    def copy():
+        copied(constants, SimpleNamespace(nbytes=1), 0.1)
+        value = SimpleNamespace(nbytes=2)
+        constants.convert_to_eager_tensor(0.3)
+        assert value
+
+    row = look(state, loop, clock, copy)
+    assert (row["bytes"], row["line_s"]) == (3, pytest.approx(0.3))
+    assert row["line"] == copy.__code__.co_firstlineno + 3
+
+
+def test_a_copy_inside_a_compiled_function_is_not_between_calls(state, constants, loop, clock):
+    file = "/usr/lib/python3/site-packages/tensorflow/python/eager/polymorphic_function.py"
+    space = {}
+    text = "def call(value):\n    return constants.convert_to_eager_tensor(0.2)"
+    exec(compile(text, file, "exec"), {"constants": constants}, space)
+    row = look(state, loop, clock, lambda: space["call"](SimpleNamespace(nbytes=7)))
+    assert (row["outside_s"], row["bytes"]) == (0.0, 7)
+    assert row["file"] == __file__
+
+
+def test_no_size_is_told_where_the_value_has_another_name(state, constants, loop, clock):
+    row = look(state, loop, clock, lambda: constants.convert_to_eager_tensor(0.2))
+    assert row["bytes"] is None
+
+
+def test_a_value_that_cannot_be_measured_is_left_alone(state, constants, loop, clock):
+    row = look(state, loop, clock, lambda: copied(constants, SimpleNamespace(nbytes="x"), 0.2))
+    assert row["copies_s"] == pytest.approx(0.2)
+    assert row["file"] is None

@@ -227,3 +227,12 @@ def test_nothing_happens_when_nothing_is_watched(tensorflow, state, monkeypatch)
     tensorflow.trace(step)
     tensorflow.eager.run_functions_eagerly(True)
     assert traces(state) == []
+
+
+def test_the_precision_of_products_is_recorded(tensorflow, state):
+    double = SimpleNamespace(dtype=SimpleNamespace(name="float64"))
+    made = [SimpleNamespace(type="MatMul", outputs=[double])]
+    tensorflow.graphs.FuncGraph.get_operations = lambda self: made
+    tensorflow.trace(lambda: None)
+    (trace,) = traces(state)
+    assert json.loads(trace["arguments"])["products"] == [1, 1]

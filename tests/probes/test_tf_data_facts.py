@@ -156,3 +156,13 @@ def test_a_dataset_of_a_traced_function_is_not_asked_for_its_length(state):
 def test_an_operation_that_is_its_own_source_is_found():
     given = Op("Placeholder")
     assert source_of(SimpleNamespace(op=given)) is given
+
+
+def test_python_inside_a_condition_or_a_called_function_is_seen(state):
+    inner = SimpleNamespace(get_operations=lambda: [Op("PyFunc", is_stateful=True)])
+    wrapper = wrapped(scale, ops=[Op("If")])
+    wrapper.function.graph._functions = {"branch": SimpleNamespace(graph=inner), "odd": object()}
+    found = facts(state, _map_func=wrapper)
+    assert found["runs_python"] is True
+    assert found["is_stateful"] is True
+    assert found["ops"] == ["If", "PyFunc"]

@@ -64,7 +64,10 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             (1, 101.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
             (1, 105.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),
         ],
-        "copies": [(1, 101.0, 0.4, 2, 8, 0.02), (1, 108.0, 0.4, 2, 8, 0.04)],
+        "copies": [
+            (1, 101.0, 0.4, 2, 8, 0.02, 0.01, 4_000_000, SCRIPT, 2, 0.01),
+            (1, 108.0, 0.4, 2, 8, 0.04, None, None, None, None, None),
+        ],
         "frames": [
             (1, SCRIPT, 2, "on_train_batch_end", 1),
             (2, "keras/trainer.py", 7, "one_step_on_data", 0),

@@ -494,6 +494,7 @@ WRONG_SHAPES = [
     ("traces", "arguments", '{"args": {"x": 1}}'),
     ("traces", "arguments", '{"args": [["x", "tensor"]]}'),
     ("traces", "arguments", '{"args": [["x", "tensor", 7]]}'),
+    ("traces", "arguments", '{"args": [], "products": [1]}'),
     ("traces", "arguments", '{"more": "many"}'),
     ("traces", "arguments", '{"jit": 1}'),
     ("traces", "arguments", '{"relaxed": "no"}'),

@@ -38,3 +38,22 @@ def test_beside_others_at_worst_only_what_they_leave_counts():
 def test_a_gain_is_sorted_and_never_a_loss():
     found = gain(0.1, (0.2, 0.05, 0.08), "why")
     assert (found.low, found.likely, found.high) == pytest.approx((1.0, 1.25, 2.0))
+
+
+def test_beside_a_lighter_input_the_compute_needs_its_cpu_time_at_best():
+    worst, likely, best = work(least_compute_s=0.01).with_relief()
+    assert (worst.compute_s, likely.compute_s, best.compute_s) == pytest.approx((0.04, 0.02, 0.01))
+    assert best.compute_cpu_s == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    ("given", "best_s"),
+    [
+        pytest.param({"least_compute_s": None}, 0.016, id="unknown"),
+        pytest.param({"least_compute_s": 0.0}, 0.008, id="threads still have to be woken"),
+        pytest.param({"least_compute_s": 0.9}, 0.04, id="never longer than now"),
+        pytest.param({"least_compute_s": 0.01, "is_shared": False}, 0.04, id="cores of its own"),
+    ],
+)
+def test_the_least_compute_is_bounded(given, best_s):
+    assert work(**given).with_relief()[2].compute_s == pytest.approx(best_s)

@@ -4,6 +4,7 @@ import pytest
 
 from quickfit.errors import SignalMissing
 
+import builders
 from builders import BATCH_LINE, MAP_LINE, SHUFFLE_LINE, run
 
 
@@ -55,3 +56,38 @@ def test_the_shuffle_that_holds_the_most_is_described():
     assert shuffle.bytes == 400 * 110_000
     # 64 ms per 32 elements on two threads: 1 ms each.
     assert shuffle.fill_s == pytest.approx(0.4, rel=0.05)
+
+
+def test_steps_too_fast_to_look_at_wait_at_the_start_of_their_epochs():
+    signals = run(epoch_start_s=1.2)
+    for row in signals.process.tables["pipelines"]:
+        row["gaps"] = 0
+    wait = signals.wait
+    assert wait.share == pytest.approx(2 * 1.2 / signals.steps.total_s, rel=0.05)
+    assert "first step of an epoch" in wait.source
+
+
+def test_a_helper_that_calls_what_it_is_told_is_not_the_line(monkeypatch):
+    lines = builders.SOURCE.split("\n")
+    lines[SHUFFLE_LINE - 1] = "ds = getattr(ds, method)(*args)"
+    lines += ["", "chain.then('shuffle', 500)"]
+    monkeypatch.setattr(builders, "SOURCE", "\n".join(lines))
+    signals = run(map_s=0.05)
+    for row in signals.process.tables["datasets"]:
+        row["facts"] = {**row["facts"], "via": [[builders.SCRIPT, len(lines)]]}
+    where = {s.kind: s.location.line for s in signals.stages if s.location}
+    assert where["shuffle"] == len(lines)
+    assert where["map"] == MAP_LINE
+
+
+def test_a_pipeline_seen_only_before_its_first_batch_has_costs():
+    signals = run(map_s=0.05)
+    for row in signals.process.tables["pipelines"]:
+        for node in row["nodes"]:
+            if node[1] in ("Root", "Prefetch", "Batch", "BatchV2", "Model"):
+                node[2] = 0
+        row["nodes"] = [[*n[:2], 0 if n[0] == row["root"] else n[2], *n[3:]] for n in row["nodes"]]
+    for row in signals.process.tables["datasets"]:
+        row["facts"] = {**row["facts"], "batch_size": 32}
+    costs = {stage.kind: stage.work_s for stage in signals.stages}
+    assert costs["map"] == pytest.approx(0.05, rel=0.2)

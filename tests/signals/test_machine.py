@@ -111,3 +111,23 @@ def test_folders_of_all_processes_are_listed_once():
     found = [(f.folder, f.file_system, f.files) for f in data_folders(signals.recording)]
     assert found == [("/data", "nfs4", 7), ("/a", "nfs4", 1)]
     assert data_folders(run().recording) == []
+
+
+def test_workers_that_began_meanwhile_count_from_nothing():
+    signals = with_rows({}, {})
+    before = use_of(signals).cpu_cores
+
+    def worker(started_s, *readings):
+        rows = [{"at_s": at_s, "cpu_s": cpu_s} for at_s, cpu_s in readings]
+        facts = {"role": "descendant", "started_s": started_s}
+        return ProcessRecording(Path("2.sqlite"), facts, {"machine": rows})
+
+    signals.recording.others += [
+        # New in this epoch, and read only once before it ended.
+        worker(FIRST_S + 1, (FIRST_S + 1.5, 0.4)),
+        worker(FIRST_S - 9, (FIRST_S - 1, 5.0), (FIRST_S + 2, 6.2)),
+        worker(FIRST_S - 9, (FIRST_S - 1, 7.0)),
+        worker(LAST_S + 5, (LAST_S + 6, 9.0)),
+        worker(FIRST_S + 1),
+    ]
+    assert use_of(signals).cpu_cores - before == pytest.approx(1.6 / (LAST_S - FIRST_S))

@@ -103,3 +103,10 @@ def test_a_recording_without_the_column_of_waits_has_none():
     steps = steps_of_loop(made, 1)
     assert steps is not None
     assert {step.wait_s for step in steps.steps} == {None}
+
+
+@pytest.mark.parametrize(("steps", "left"), [(30, 25), (25, 20), (23, 20), (22, 20), (21, 16)])
+def test_a_short_training_is_left_as_many_steps_as_a_verdict_needs(steps, left):
+    found = steps_of_loop(rows([0.1] * steps), 1)
+    assert found is not None
+    assert len(found.steps) == left

@@ -18,6 +18,7 @@ class Cause:
         symptom: what the user sees.
         detect: a finding where the run suffers from it, None where it does not.
         fix: the change that removes it; None where there is only advice on the page.
+        resource: what an input with this cause has run out of; empty where measuring tells.
         name: the public id, from the file's name; set by the catalogue.
         page: the file's docstring; set by the catalogue.
     """
@@ -26,6 +27,7 @@ class Cause:
     symptom: Symptom
     detect: Callable[[Signals], Finding | None]
     fix: Callable[[Finding, Signals], Fix | None] | None = None
+    resource: str = ""
     name: str = ""
     page: str = ""
 

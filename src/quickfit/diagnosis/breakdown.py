@@ -82,7 +82,9 @@ def _seconds(signals: Signals, steps: Steps) -> dict[str, float]:
         inside_s = 0.0 if asked_s else min(wait_s, call_s)
         parts = {"input_wait": asked_s or inside_s, **parts, "step": call_s - inside_s}
     parts["logs"] = _take(parts, "step", steps.mean_of("logs_s"))
-    parts["copies"] = _take(parts, "step", signals.copies_s or 0.0)
+    outside_s = _take(parts, "between", signals.copies_between_s)
+    inside_s = max((signals.copies_s or 0.0) - signals.copies_between_s, 0.0)
+    parts["copies"] = _take(parts, "step", inside_s) + outside_s
     traced_s = min(signals.compiled_s(steps) / len(steps.steps), steps.mean_s)
     # A trace in a callback belongs to the callback; only one inside the call is taken from it.
     place = "callbacks" if callbacks_s > traced_s > parts["step"] else "step"

@@ -14,10 +14,11 @@ from quickfit.diagnosis.inside import made_before
 from quickfit.diagnosis.memory import memory_notes, memory_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
-from quickfit.diagnosis.ranking import ranked
+from quickfit.diagnosis.ranking import behind_the_first, ranked
+from quickfit.diagnosis.resource import limit_of_input
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
-from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity
+from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity, Symptom
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -25,14 +26,21 @@ from quickfit.signals import Signals
 MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
 # A fix that gains less is not worth anybody's time.
 MIN_GAIN = 1.05
+# How the reason begins where a cause failed: that is for us to mend.
+OWN_ERROR = "an error in quickfit:"
 
 
 def diagnose_recording(recording: Recording) -> Diagnosis:
     """Return the diagnosis of a run that was read."""
     signals = Signals(recording)
-    findings, clear, not_checked = _ask_all(signals)
-    findings = ranked(without_double_claims(findings))
+    found, clear, not_checked = _ask_all(signals)
     parts = breakdown(signals)
+    shares = {part.name: part.share for part in parts.parts} if parts else {}
+    worth = [finding for finding in found if _is_worth_telling(finding)]
+    findings = ranked(without_double_claims(worth, shares))
+    findings += behind_the_first(findings, [f for f in found if not _is_worth_telling(f)])
+    told = {finding.cause for finding in findings}
+    clear = sorted([*clear, *(Clear(f.cause) for f in found if f.cause not in told)], key=_name)
     device = device_verdict(recording.main, signals)
     if signals.is_memory_run:
         said = memory_verdict(signals)
@@ -76,6 +84,11 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
         except SignalMissing as missing:
             not_checked.append(NotChecked(cause.name, f"needs {missing.needs}"))
             continue
+        except Exception as error:  # noqa: BLE001 - one bad cause must not take the report along
+            not_checked.append(
+                NotChecked(cause.name, f"{OWN_ERROR} {type(error).__name__}: {error}")
+            )
+            continue
         if finding is None:
             clear.append(Clear(cause.name))
         else:
@@ -87,8 +100,10 @@ def _ask(cause: Cause, signals: Signals) -> Finding | None:
     _ = signals.steps  # no cause is clear where there were too few steps to look at
     found = cause.detect(signals)
     if found is not None and not found.is_of_whole:
-        found = of_the_whole(found, signals.whole_time.steps_share)
-    if found is None or found.cost_share < MENTION_SHARE or found.gain.likely < MIN_GAIN:
+        whole = signals.whole_time
+        ends_share = whole.iterator_ends_s / whole.total_s if whole.total_s else 0.0
+        found = of_the_whole(found, whole.steps_share, ends_share)
+    if found is None or (found.cost_share < MENTION_SHARE and cause.symptom != Symptom.WRONG):
         return None
     fix = cause.fix(found, signals) if cause.fix is not None else None
     return dataclasses.replace(
@@ -96,9 +111,24 @@ def _ask(cause: Cause, signals: Signals) -> Finding | None:
         cause=cause.name,
         title=cause.title,
         symptom=cause.symptom,
-        severity=_severity(found.cost_share),
+        severity=Severity.SEVERE if cause.symptom == Symptom.WRONG else _severity(found.cost_share),
         fix=fix,
+        resource=_resource(cause, found, signals),
     )
+
+
+def _resource(cause: Cause, found: Finding, signals: Signals) -> str:
+    """Return what the input has run out of; more workers help against some of that only."""
+    is_input = "input_wait" in found.claims
+    return cause.resource or (limit_of_input(signals) if is_input else "")
+
+
+def _is_worth_telling(found: Finding) -> bool:
+    return found.symptom == Symptom.WRONG or found.gain.likely >= MIN_GAIN
+
+
+def _name(clear: Clear) -> str:
+    return clear.cause
 
 
 def _severity(share: float) -> Severity:

@@ -3,35 +3,80 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
-from quickfit.findings import Finding, Gain
+from quickfit.findings import Finding, Gain, Symptom
 
 # What is left of a finding after a larger one took its seconds, to be worth telling.
 MIN_LEFT_SHARE = 0.05
+# Claims on something that is no part of the breakdown, but lies in others.
+_NO_PARTS = ("epoch_start", "first_step")
 
 
-def without_double_claims(findings: list[Finding]) -> list[Finding]:
+def without_double_claims(
+    findings: list[Finding], shares: Mapping[str, float] | None = None
+) -> list[Finding]:
     """Return the findings with every second of the run claimed at most once.
 
     Findings that take their seconds from the same part of the time are ordered by gain; a later
     one keeps only what the earlier ones left, and is dropped when that is next to nothing.
+
+    Args:
+        findings: what was found.
+        shares: of the parts of the breakdown; without, a part holds one finding.
     """
     kept: list[Finding] = []
-    taken: dict[str, float] = {}
+    parts = _Parts(dict(shares or {}))
     for finding in sorted(findings, key=lambda f: f.gain.likely, reverse=True):
-        already = max((taken.get(part, 0.0) for part in finding.claims), default=0.0)
-        left = finding.cost_share - already
-        if already and left < MIN_LEFT_SHARE:
+        if finding.symptom == Symptom.WRONG:
+            kept.append(finding)  # what is wrong is told, whatever it costs
             continue
-        kept.append(_reduced(finding, left) if already else finding)
-        for part in finding.claims:
-            taken[part] = taken.get(part, 0.0) + left
+        left = parts.left_for(finding)
+        if left < finding.cost_share and left < MIN_LEFT_SHARE:
+            continue
+        kept.append(_reduced(finding, left))
+        parts.take(finding.claims, left)
     return kept
 
 
-def of_the_whole(finding: Finding, steps_share: float) -> Finding:
-    """Return a finding about the steps as one about all of the training, validation included."""
-    return _reduced(finding, finding.cost_share * steps_share)
+class _Parts:
+    """The parts of the time, and how much of each was claimed."""
+
+    def __init__(self, shares: dict[str, float]) -> None:
+        self._shares = shares
+        self._taken: dict[str, float] = {}
+
+    def left_for(self, finding: Finding) -> float:
+        """Return the share that a finding may still claim."""
+        if not any(self._taken.get(part) for part in finding.claims):
+            return finding.cost_share  # its own measure is better than the breakdown's
+        if not self._shares or any(part in _NO_PARTS for part in finding.claims):
+            return finding.cost_share - max(self._taken.get(p, 0.0) for p in finding.claims)
+        return min(finding.cost_share, sum(self._room(part) for part in finding.claims))
+
+    def take(self, claims: tuple[str, ...], share: float) -> None:
+        """Note that a finding claims a share, of its parts in their order."""
+        for number, part in enumerate(claims):
+            is_last = number == len(claims) - 1
+            is_whole = is_last or part in _NO_PARTS or not self._shares
+            taken = share if is_whole else min(share, self._room(part))
+            self._taken[part] = self._taken.get(part, 0.0) + taken
+            share -= 0.0 if is_whole else taken
+
+    def _room(self, part: str) -> float:
+        return max(self._shares.get(part, 0.0) - self._taken.get(part, 0.0), 0.0)
+
+
+def of_the_whole(finding: Finding, steps_share: float, ends_share: float = 0.0) -> Finding:
+    """Return a finding about the steps as one about all of the training, validation included.
+
+    Ending an iterator takes a part of its own life (decision 0009): shorter epochs are likely to
+    end sooner, too.
+    """
+    told = _reduced(finding, finding.cost_share * steps_share)
+    shorter = _reduced(finding, finding.cost_share * min(steps_share + ends_share, 1.0))
+    low, gain = told.gain.low, shorter.gain
+    return dataclasses.replace(told, gain=Gain(low, gain.likely, gain.high, gain.basis))
 
 
 def _reduced(finding: Finding, left: float) -> Finding:

@@ -62,7 +62,7 @@ def _disk(signals: Signals) -> str:
 
 def _cores(signals: Signals) -> str:
     machine = signals.machine
-    busy = machine.cpu_cores + (machine.other_cores or 0.0)
+    busy = signals.step_cores + (machine.other_cores or 0.0)
     if busy < BUSY_SHARE * signals.cores:
         return ""
     return "all cores are busy: it needs cheaper work or a cache, not more workers"

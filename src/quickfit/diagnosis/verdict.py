@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quickfit import units
 from quickfit.diagnosis.resource import limit_of_input
 from quickfit.errors import SignalMissing
-from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity
+from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.steps import MIN_STEPS
 
@@ -26,6 +26,10 @@ BUSY_SHARE = 0.25
 # The main thread ready but without a core for this share of the time: numbers cannot be trusted.
 MAX_DELAY_SHARE = 0.15
 
+ENDING = (
+    "At the end of each epoch TensorFlow waits for a thread of the ended iterator. Longer epochs,"
+    " or `.repeat()` with steps_per_epoch (one iterator for all epochs), wait less often."
+)
 # A step this short is mostly the framework's own work, whatever the model.
 SHORT_STEP_S = 0.003
 
@@ -77,7 +81,10 @@ def _headline(first: Finding) -> str:
     if first.cause == "run-eagerly-on":
         claim = "eager"
     share = units.share(first.cost_share)
+    if first.symptom == Symptom.WRONG:
+        return f"trains on wrong numbers: {first.summary}"
     text = words[claim].format(share=share) if claim in words else f"{first.summary} ({share})"
+    text += f" ({first.resource})" if claim in words and first.resource else ""
     return f"{text}; the first fix makes it about {units.factor(first.gain.likely)} as fast"
 
 
@@ -98,7 +105,8 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
         )
     outside, beside = _largest(parts, OUTSIDE), _largest(parts, BESIDE)
     limits = ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE))
-    large = [part for part, limit in limits if part.share >= limit]
+    # Ending an iterator is TensorFlow's own doing, and nobody's mistake.
+    large = [p for p, limit in limits if p.share >= limit and p.name != "iterator_ends"]
     largest = max(large, key=lambda part: part.share, default=None)
     if wait >= MAX_WAIT_SHARE and (largest is None or wait >= largest.share):
         return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
@@ -126,7 +134,9 @@ def _advice(signals: Signals, parts: Breakdown) -> tuple[str, ...]:
     if not signals.loop.facts.get("jit_compile"):
         ways.append("jit_compile=True in compile()")
     ways += ["a larger batch", "a smaller model"]
-    return (f"To make the model itself faster (not measured here): {', or '.join(ways)}.",)
+    faster = f"To make the model itself faster (not measured here): {', or '.join(ways)}."
+    ends = next((part.share for part in parts.parts if part.name == "iterator_ends"), 0.0)
+    return (faster, ENDING) if ends >= MAX_BESIDE_SHARE else (faster,)
 
 
 def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:
@@ -156,10 +166,10 @@ def _busy(signals: Signals) -> str:
         others = signals.machine.other_cores
     except SignalMissing:
         return ""
-    if others is None or others < BUSY_SHARE * signals.cores:
+    if others is None or others < BUSY_SHARE * signals.machine_cores:
         return ""
     return (
-        f"The machine is busy: other programs used {others:.1f} of {signals.cores:g} cores"
+        f"The machine is busy: other programs used {others:.1f} of {signals.machine_cores:g} cores"
         " while this ran, so times are longer than they need be."
     )
 

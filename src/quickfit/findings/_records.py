@@ -113,6 +113,8 @@ class Finding:
     findings, decides their severity and keeps two findings from claiming the same seconds.
     `claims` names the parts of the breakdown those seconds are taken from. A cause gives the
     share of the step time, unless `is_of_whole` says that it is of all of the training.
+    `resource` is what the input has run out of, where the steps wait for it. `is_of_machine`
+    marks what the script suffers from and cannot change.
     """
 
     summary: str
@@ -129,6 +131,8 @@ class Finding:
     not_found: tuple[str, ...] = ()
     after_first: Gain | None = None
     is_of_whole: bool = False
+    is_of_machine: bool = False
+    resource: str = ""
 
 
 @dataclass(frozen=True)

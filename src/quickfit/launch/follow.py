@@ -105,7 +105,7 @@ class Follower:
             return
         begin = self._clock()
         try:
-            self._conclude(self._diagnose(self._place.working), seen.steps)
+            self._conclude(self._diagnose(self._place.working), seen)
         except QuickfitError:
             pass  # the final report says it, if it still holds then
         except Exception as error:  # noqa: BLE001 - anything: the user's run comes first
@@ -114,7 +114,7 @@ class Follower:
         end = self._clock()
         self._next_s = end + max(RETRY_S, BACK_OFF * (end - begin))
 
-    def _conclude(self, diagnosis: Diagnosis, step: int) -> None:
+    def _conclude(self, diagnosis: Diagnosis, seen: Progress) -> None:
         steps = diagnosis.breakdown.steps if diagnosis.breakdown else 0
         if diagnosis.verdict not in ("findings", "compute-bound") or steps < MIN_STEPS:
             return
@@ -123,11 +123,14 @@ class Follower:
             "headline": diagnosis.headline,
             "verdict": diagnosis.verdict,
             "causes": [finding.cause for finding in diagnosis.findings],
-            "at_step": step,
+            "at_step": seen.steps,
+            "after_s": round(seen.span_s, 1),
         }
         self._place.note(early=early)
         headline = " ".join(diagnosis.headline.split())
-        say(f"early verdict (step {step}): {headline} — final report at the end", mid_run=True)
+        say(
+            f"early verdict (step {seen.steps}): {headline} — final report at the end", mid_run=True
+        )
 
 
 def _diagnose(folder: Path) -> Diagnosis:

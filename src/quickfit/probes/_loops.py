@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from quickfit.probes import iterator_ends
+from quickfit.probes import _label_uses, iterator_ends
 from quickfit.probes._sites import Site
 from quickfit.probes._state import Loop, State, now
 
@@ -77,7 +77,7 @@ def describe(hand: HandLoop, state: State) -> None:
         "head": hand.head.kind,
         "eager_loop": bool(kinds & {"apply", "gradient"}),
     }
-    loop.facts.update(facts)
+    loop.facts.update(facts | _label_uses.followed(state))
     if loop.facts.get("is_graph") and "next" not in kinds:
         loop.facts["input"] = "graph"
 

@@ -67,6 +67,12 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "Checkpoint.write": Wanted(("self", "file_prefix")),
         },
     },
+    "copies": {
+        "tensorflow.python.framework.constant_op": {
+            "_constant_eager_impl": Wanted(("ctx", "value")),
+            "convert_to_eager_tensor": Wanted(("value", "ctx")),
+        },
+    },
     "fit_loop": {
         "keras.src.backend.tensorflow.trainer": {
             "TensorFlowTrainer.fit": Wanted(("self", "x", "y"), ("callbacks", "epoch_iterator")),
@@ -88,6 +94,17 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "CallbackList._on_test_batch_end": _ITERATES,
             "CallbackList.on_predict_batch_begin": _ITERATES,
             "CallbackList._on_predict_batch_end": _ITERATES,
+        },
+    },
+    "fit_shapes": {
+        "keras.src.backend.tensorflow.trainer": {
+            "TensorFlowTrainer._make_function": Wanted(
+                ("self", "step_function"), ("one_step_on_data",)
+            ),
+            "TFEpochIterator.__init__": Wanted(uses=("_distributed_dataset", "data_adapter")),
+        },
+        "tensorflow.python.eager.polymorphic_function.polymorphic_function": {
+            "Function._list_all_concrete_functions": _METHOD,
         },
     },
     "tf_data": {

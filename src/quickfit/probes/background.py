@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from quickfit.probes import (
+    _user_modules,
     allocations,
     callbacks,
     calls,
@@ -111,6 +112,7 @@ class Background:
             self._quietly("memory", lambda: allocations.write(state))
             self._quietly("copies", lambda: copies.read(state))
             self._quietly("calls", lambda: graph_loop.read(state))
+        self._quietly("stacks", lambda: _user_modules.keep_sources(state))
         self._quietly("py_input", lambda: py_input.write_totals(state))
         self._quietly("callbacks", lambda: callbacks.write_totals(state))
         self._quietly("calls", lambda: calls.write_totals(state))

@@ -75,7 +75,8 @@ class TimedCallbacks(list[Any]):
     def settle_last(self) -> None:
         """Record the last step before a pause, with callbacks as long as they usually are."""
         if self.is_unsettled:
-            self.settle(self.returned_s + self.usual_s)
+            # Never later than now: the next step may begin at once.
+            self.settle(min(self.returned_s + self.usual_s, now()))
 
 
 def _drop(_: Any) -> None:

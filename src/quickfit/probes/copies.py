@@ -7,12 +7,15 @@ is replaced by a timed one for a moment and then put back.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from quickfit.probes._hooks import TimedFunction
+from quickfit.probes._places import Place, is_user_file, user_place
 from quickfit.probes._state import Loop, State, now
 
 MODULE = "tensorflow.python.framework.constant_op"
@@ -26,6 +29,43 @@ MAX_WINDOW_S = 5.0
 # The same loop is looked at again after this long.
 AGAIN_S = 15.0
 MAX_COPIES = 50_000
+# Faster ones are numbers; looking for their line would take longer than they do.
+MIN_PLACED_S = 50e-6
+# Files with calls that are timed by themselves: a copy in one of them is part of its time.
+_CALLS = ("/polymorphic_function.py", "/trainer.py")
+
+
+class Copies(deque[float]):
+    """The times of copies; of those that take a while, how large they were and where they began."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=MAX_COPIES)
+        self.outside_s = 0.0
+        self.bytes = 0
+        # Of a version that names it otherwise, no size is told.
+        self.is_blind = False
+        self.lines: dict[Place, float] = {}
+
+    def append(self, took_s: float) -> None:
+        """Take the time of a copy that has just ended."""
+        super().append(took_s)
+        if took_s >= MIN_PLACED_S:
+            with contextlib.suppress(Exception):  # an odd value: the user's training comes first
+                self._place(took_s, sys._getframe(2))
+
+    def _place(self, took_s: float, frame: FrameType | None) -> None:
+        # The frame that asked for the copy; what it copies is an argument of it.
+        given = frame.f_locals if frame is not None else {}
+        self.is_blind = self.is_blind or "value" not in given
+        self.bytes += int(getattr(given.get("value"), "nbytes", 0))
+        is_inside = False
+        while frame is not None and not is_user_file(frame.f_code.co_filename):
+            is_inside = is_inside or frame.f_code.co_filename.endswith(_CALLS)
+            frame = frame.f_back
+        self.outside_s += 0.0 if is_inside else took_s
+        place = user_place(frame)
+        if place is not None:
+            self.lines[place] = self.lines.get(place, 0.0) + took_s
 
 
 @dataclass
@@ -37,7 +77,7 @@ class Window:
     began_s: float
     began_step: int
     epoch: int
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_COPIES))
+    times: Copies
 
 
 def read(state: State) -> None:
@@ -73,7 +113,7 @@ def _open(loop: Loop) -> Window | None:
     original = getattr(module, ENTRANCE, None)
     if original is None:
         return None
-    window = Window(loop, original, now(), loop.steps, loop.epoch)
+    window = Window(loop, original, now(), loop.steps, loop.epoch, Copies())
     setattr(module, ENTRANCE, TimedFunction(original, window.times, loop.thread))
     return window
 
@@ -87,6 +127,10 @@ def _close(window: Window, state: State) -> None:
     steps = loop.steps - window.began_step
     # Between two epochs or calls, whole datasets may be copied; that is no part of a step.
     if steps >= 1 and loop.epoch == window.epoch and not loop.is_over:
-        at_s, times = now(), list(window.times)
+        at_s, seen, times = now(), window.times, list(window.times)
         spent = (at_s, at_s - window.began_s, steps, len(times), sum(times))
-        state.writer.add("copies", (window.loop.id, *spent))
+        lines = seen.lines.copy()
+        place = state.source(max(lines, key=lambda line: lines[line], default=None))
+        where = (place.file, place.line, lines[place]) if place is not None else (None,) * 3
+        size = None if seen.is_blind else seen.bytes
+        state.writer.add("copies", (loop.id, *spent, seen.outside_s, size, *where))

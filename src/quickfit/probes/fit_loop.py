@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from quickfit.probes import _loops, iterator_ends, look_loop, stopping
+from quickfit.probes import _loops, fit_shapes, iterator_ends, look_loop, stopping
 from quickfit.probes import callbacks as cb
 from quickfit.probes._fit_facts import count_parameters, facts_of, keras_frame
 from quickfit.probes._guard import fail
@@ -203,6 +203,7 @@ def _first_step_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
     if loop is not None and owner is not None:
         if "parameters" not in loop.facts:
             count_parameters(owner.model, loop.facts)
+        fit_shapes.note(owner.model, keras_frame(), loop.facts, state)
         _loops.write(loop, state)
 
 

@@ -20,7 +20,7 @@ ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 # Pipelines read at one time: the newest ones. A script may hold many iterators open.
 MAX_WATCHED = 4
 # An iterator that no step has used yet is asked for its model after this long.
-SETTLING_S = 1.0
+SETTLING_S = 0.1
 # After so many tries without a model, an iterator has none.
 MAX_FAILURES = 2
 
@@ -78,7 +78,9 @@ def _is_ready(watched: WatchedIterator, iterator: Any) -> bool:
     """Tell whether TensorFlow has set an iterator up; asked earlier, it warns on stderr."""
     is_used = watched.loop is not None and watched.loop.steps > watched.steps_before
     is_old = now() - watched.created_s > SETTLING_S
-    return (is_used or is_old) and hasattr(iterator, "_iterator_resource")
+    # The counter is set when all else is; the resource is there before.
+    is_set_up = hasattr(iterator, "_get_next_call_count")
+    return (is_used or is_old) and is_set_up and hasattr(iterator, "_iterator_resource")
 
 
 def _has_autotune(iterator: Any) -> bool:

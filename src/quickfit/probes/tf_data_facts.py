@@ -9,6 +9,7 @@ from typing import Any
 from quickfit.probes._generated import Converted, place_of_inner
 from quickfit.probes._places import Place, is_user_file, place_of_function
 from quickfit.probes._state import State
+from quickfit.probes.tf_data_images import image_sizes, place_of_operation, shrinks_of
 
 _NUMBERS = (
     *("_buffer_size", "_batch_size", "_num_parallel_calls", "_num_parallel_reads"),
@@ -16,8 +17,12 @@ _NUMBERS = (
 )
 # The first that a dataset has is the one the user gave, or calls the one they gave.
 _FUNCTIONS = ("_map_func", "_predicate", "_scan_func", "_reduce_func", "_key_func", "_next_func")
+# Facts that most operations do not have.
+_RARE = {"image_sizes", "shrinks", "python_place"}
 _PYTHON_OPS = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 MAX_OPS = 60
+# Functions looked into that a function calls, or takes as a branch of a condition or loop.
+MAX_INNER = 50
 
 
 def facts_of(dataset: Any, state: State, inside: Converted | None) -> dict[str, Any]:
@@ -37,12 +42,17 @@ def facts_of(dataset: Any, state: State, inside: Converted | None) -> dict[str, 
     if wrapper is not None:
         facts.update(_function_facts(wrapper, state, inside))
         facts.update(_graph_facts(wrapper))
+        for placed in (*(facts.get("shrinks") or ()), facts.get("python_place") or {}):
+            if "file" in placed:
+                state.source(Place(placed["file"], placed["line"], ""))
     with contextlib.suppress(Exception):  # an unknown element type has no size
         facts["element_bytes"] = _element_bytes(dataset.element_spec)
     if not is_in_function(dataset):  # there it would be one more operation of the user's graph
         with contextlib.suppress(Exception):
             facts["cardinality"] = int(dataset.cardinality().numpy())
-    return facts
+        with contextlib.suppress(Exception):  # files that cannot be read, a tensor that is gone
+            facts["image_sizes"] = image_sizes(dataset) or None
+    return {name: value for name, value in facts.items() if value is not None or name not in _RARE}
 
 
 def is_in_function(dataset: Any) -> bool:
@@ -115,13 +125,28 @@ def _graph_facts(wrapper: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # a function that was never traced
         graph = wrapper.function.graph
-        operations = graph.get_operations()
+        operations = [op for part in _with_inner(graph) for op in part.get_operations()]
         facts["runs_python"] = any(op.type in _PYTHON_OPS for op in operations)
         facts["is_stateful"] = any(op.op_def.is_stateful for op in operations if op.op_def)
         facts["ops"] = sorted({op.type for op in operations})[:MAX_OPS]
         made = [source_of(output) for output in graph.outputs]
         facts["is_identity"] = made == [tensor.op for tensor in graph.inputs]
+        facts["shrinks"] = shrinks_of(operations, graph.outputs) or None
+        facts["python_place"] = _python_place(operations)
     return facts
+
+
+def _python_place(operations: list[Any]) -> dict[str, Any] | None:
+    """Return the line that calls into Python, such as that of a `tf.py_function`."""
+    calls = [operation for operation in operations if operation.type in _PYTHON_OPS]
+    return (place_of_operation(calls[0]) or None) if calls else None
+
+
+def _with_inner(graph: Any) -> list[Any]:
+    """Return a graph and those of the functions it calls, of its conditions and its loops."""
+    named = getattr(graph, "_functions", None) or {}
+    inner = [getattr(function, "graph", None) for function in list(named.values())[:MAX_INNER]]
+    return [graph, *(part for part in inner if part is not None)]
 
 
 def source_of(tensor: Any) -> Any:

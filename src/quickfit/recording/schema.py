@@ -75,8 +75,10 @@ TABLES: dict[str, str] = {
         "median_s REAL, heavy_s REAL"
     ),
     # One short look at the arrays and numbers that become tensors: copies from Python's memory.
+    # `outside_s` of it lies between the calls of a loop; the line is the one that copies longest.
     "copies": (
-        "loop INTEGER, at_s REAL, window_s REAL, steps INTEGER, copies INTEGER, copies_s REAL"
+        "loop INTEGER, at_s REAL, window_s REAL, steps INTEGER, copies INTEGER, copies_s REAL, "
+        "outside_s REAL?, bytes INTEGER?, file TEXT?, line INTEGER?, line_s REAL?"
     ),
     "frames": ("id INTEGER KEY, file TEXT, line INTEGER, function TEXT, is_user INTEGER"),
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",

@@ -91,6 +91,30 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
 
+_is_shape: Check = _list_of(_may_miss(is_whole))
+
+
+def _is_batch_part(value: Any) -> bool:
+    """Tell whether a value is role, type and shape of a tensor."""
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and all(map(_is_text, value[:2]))
+        and _is_shape(value[2])
+    )
+
+
+def _is_broadcast(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and _is_text(value.get("operation"))
+        and all(_is_shape(value.get(name)) for name in ("labels", "outputs", "result"))
+        and len(value["labels"]) > 0 < len(value["outputs"])
+        and _may_miss(_is_text)(value.get("file"))
+        and _may_miss(is_whole)(value.get("line"))
+    )
+
+
 # The fields of a node, in the order of `pipeline_model.snapshot.Node`.
 _NODE: tuple[Check, ...] = (
     is_whole,
@@ -125,6 +149,15 @@ SHAPES: dict[tuple[str, str], Check] = {
             "compile_line": is_whole,
             "run_functions_eagerly_file": _is_text,
             "run_functions_eagerly_line": is_whole,
+            "steps_per_epoch": is_whole,
+            "data_batches": is_whole,
+            "validation_freq": is_whole,
+            "validation_steps": is_whole,
+            "validation_batch_size": is_whole,
+            "batch": _list_of(_is_batch_part),
+            "variable_dtype": _is_text,
+            "labels_broadcast": _is_broadcast,
+            "labels_followed": _is_flag,
         }
     ),
     ("datasets", "inputs"): _list_of(is_whole),
@@ -155,6 +188,7 @@ SHAPES: dict[tuple[str, str], Check] = {
                 "jit": _is_flag,
                 "relaxed": _is_flag,
                 "merged": lambda value: is_whole(value) and value > 0,
+                "products": lambda value: _list_of(is_whole)(value) and len(value) == 2,
             }
         )
     ),

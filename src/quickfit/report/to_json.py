@@ -62,6 +62,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "after_first": asdict(finding.after_first) if finding.after_first else None,
         "cost_share": finding.cost_share,
         "fix": _fix(finding.fix) if finding.fix else None,
+        "resource": finding.resource,
         "not_found": finding.not_found,
     }
 

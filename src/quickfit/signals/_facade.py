@@ -16,6 +16,7 @@ from quickfit.pipeline_model.stages import input_period_s
 from quickfit.signals import input as inputs
 from quickfit.signals._host import HostSignals, HotLine
 from quickfit.signals.gains import Work
+from quickfit.signals.held import held_s, held_up
 from quickfit.signals.log_lines import LogLine, log_lines
 from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
@@ -23,6 +24,8 @@ from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memor
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
 from quickfit.signals.steps import Step, Steps
 
+# Groups of threads that run the model; tf.data runs the input's functions on its own.
+COMPUTING = ("main", "inter-op", "intra-op")
 # With XLA, a call this many times as long as the others compiled.
 RECOMPILED = 10.0
 
@@ -44,7 +47,17 @@ class Signals(HostSignals):
             found = inputs.no_wait(steps)
         if found is None:
             raise SignalMissing("tf.data's model of the pipeline, or the time of a Python input")
-        return found
+        return held_up(found, self._held_s(), steps)
+
+    def _held_s(self) -> float:
+        """Return how long a step waits for Python's lock, which a generator holds."""
+        try:
+            source = self.py_input
+            if source is None or source.workers > 1:
+                return 0.0
+            return held_s(source, self.machine, self.steps, self.steps_per_execution)
+        except SignalMissing:
+            return 0.0
 
     @cached_property
     def _pipeline(self) -> tuple[list[Any], int]:
@@ -183,6 +196,13 @@ class Signals(HostSignals):
         return found
 
     @cached_property
+    def step_cores(self) -> float:
+        """The cores that are in use while steps run; while iterators end, nothing runs."""
+        whole = self.whole_time
+        ends = whole.iterator_ends_s / whole.total_s if whole.total_s else 0.0
+        return min(self.machine.cpu_cores / max(1 - ends, 0.2), max(self.cores, 1.0))
+
+    @cached_property
     def memory(self) -> MemoryUse:
         """Level and growth of memory while the steps ran."""
         found = memory_use(self.process, self.steps)
@@ -218,7 +238,7 @@ class Signals(HostSignals):
         steps, wait = self.steps, self.wait
         compute_s = max(steps.mean_s - wait.step_s - steps.mean_of("callbacks_s"), 0.0)
         input_cpu_s = self._input_cpu_s()
-        process_cpu_s = self.machine.cpu_cores * steps.mean_s
+        process_cpu_s = self.step_cores * steps.mean_s
         # TensorFlow's idle threads spin while they starve, so what is left over is an upper
         # limit; compute cannot use more than all cores for as long as it runs.
         compute_cpu_s = min(max(process_cpu_s - input_cpu_s, 0.0), compute_s * self.cores)
@@ -232,7 +252,16 @@ class Signals(HostSignals):
             cores=self.cores,
             free_cores=min(left, self.cores),
             is_shared=not self.has_accelerator,
+            least_compute_s=self._least_compute_s(),
         )
+
+    def _least_compute_s(self) -> float | None:
+        """Return the time the step's compute needs at best, by the CPU time of its threads."""
+        cores = self.machine.thread_cores
+        if not cores or self.has_accelerator:
+            return None
+        computing = [cores.get(name, 0.0) for name in COMPUTING]
+        return max(cores.get("main", 0.0), sum(computing) / self.cores) * self.steps.mean_s
 
     def _input_cpu_s(self) -> float:
         if self.loop.input in ("generator", "pydataset"):

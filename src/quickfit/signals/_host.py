@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
 from quickfit.findings import Location
 from quickfit.signals._run import RunSignals
-from quickfit.signals.host import SampledStack, Samples, hottest_user_line, package_of
+from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_line, package_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class HostSignals(RunSignals):
         """Return the user's line at which the input threads, here or in workers, spend the time."""
         return self._hot(self._input_stacks())
 
+    def hot_line_of(self, functions: Collection[str]) -> HotLine | None:
+        """Return the line of some functions, such as a generator, that the input is slow at."""
+        return self._hot(self._input_stacks(), functions)
+
     def _input_stacks(self) -> list[SampledStack]:
         stacks = [s for s in self._samples if s.role == "input"]
         for process in self.recording.others:
@@ -78,7 +83,7 @@ class HostSignals(RunSignals):
 
         By samples: a loop written by hand asks its metrics and losses for numbers itself.
         """
-        stacks = [s for s in self.main_stacks() if not _is_in_watched_call(s)]
+        stacks = [s for s in self.main_stacks() if not is_in_watched_call(s)]
         total = sum(stack.seen for stack in stacks)
         seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
         return seen / total if total >= MIN_SAMPLES else 0.0
@@ -91,7 +96,7 @@ class HostSignals(RunSignals):
         """
         stacks = self.main_stacks()
         total = sum(stack.seen for stack in stacks)
-        outside = sum(stack.seen for stack in stacks if not _is_in_watched_call(stack))
+        outside = sum(stack.seen for stack in stacks if not is_in_watched_call(stack))
         seen_s = self.steps.mean_s * outside / total if total else 0.0
         return max(seen_s, self.steps.mean_of("cpu_s"))
 
@@ -113,8 +118,8 @@ class HostSignals(RunSignals):
         """Return the samples of the thread that runs the loop."""
         return [s for s in self._samples if s.role == "main"]
 
-    def _hot(self, stacks: list[SampledStack]) -> HotLine | None:
-        found = hottest_user_line(stacks)
+    def _hot(self, stacks: list[SampledStack], functions: Collection[str] = ()) -> HotLine | None:
+        found = hottest_user_line(stacks, functions)
         if found is None:
             return None
         frame, seen, total = found
@@ -124,9 +129,18 @@ class HostSignals(RunSignals):
         return HotLine(named, seen / total, total)
 
 
-def _is_in_watched_call(stack: SampledStack) -> bool:
+def is_in_watched_call(stack: SampledStack) -> bool:
     """Tell whether a stack was inside a call that is timed by itself."""
-    return any((package_of(f.file), f.function) in WATCHED_CALLS for f in stack.frames)
+    return any(
+        (package_of(f.file), f.function) in WATCHED_CALLS and not is_tensor_iterated(f)
+        for f in stack.frames
+    )
+
+
+def is_tensor_iterated(frame: Frame) -> bool:
+    """Tell whether a frame takes a tensor apart, one value after the other."""
+    is_iterated = frame.function in ("__next__", "__iter__") and frame.file.endswith("/tensor.py")
+    return is_iterated or frame.file.endswith("/tensor_getitem_override.py")
 
 
 def _reads_metrics(stack: SampledStack) -> bool:

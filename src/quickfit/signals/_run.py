@@ -83,6 +83,11 @@ class RunSignals:
         """The cores the script may use."""
         return float(self.process.facts.get("usable_cores") or 1.0)
 
+    @cached_property
+    def machine_cores(self) -> float:
+        """The cores of the machine, on which others run too, also outside of a limit."""
+        return max(float(self.process.facts.get("cores") or 0.0), self.cores)
+
     @property
     def has_accelerator(self) -> bool:
         """Whether TensorFlow computed on something other than the CPU."""
@@ -146,3 +151,8 @@ class RunSignals:
     def copies_s(self) -> float | None:
         """How long arrays and numbers became tensors per step; None where nobody looked."""
         return copies_per_step_s(self.process.rows("copies"), self.loop.id)
+
+    @cached_property
+    def copies_between_s(self) -> float:
+        """The part of that between the calls of a loop."""
+        return copies_per_step_s(self.process.rows("copies"), self.loop.id, "outside_s") or 0.0

@@ -7,14 +7,23 @@ where input and compute share the cores, than all the CPU work divided by the co
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 from quickfit.findings import Gain
 
+# The step without a busy input beside it took this part of its time at least, where measured.
+LEAST_COMPUTE = 0.4
+# However little CPU time it needs, threads have to be woken and waited for.
+MOST_RELIEF = 0.2
+
 
 @dataclass(frozen=True)
 class Work:
-    """What one step needs: seconds of wall time and of CPU."""
+    """What one step needs: seconds of wall time and of CPU.
+
+    `least_compute_s` is what its compute takes at best on cores of its own; None if unknown.
+    """
 
     step_s: float
     compute_s: float
@@ -23,11 +32,25 @@ class Work:
     cores: float
     free_cores: float
     is_shared: bool = True
+    least_compute_s: float | None = None
 
-    def with_compute(self, part: float) -> Work:
-        """Return the same work with the compute taking only a part of its time."""
-        cpu_s = min(self.compute_cpu_s, part * self.compute_s * self.cores)
-        return dataclasses.replace(self, compute_s=part * self.compute_s, compute_cpu_s=cpu_s)
+    def with_relief(self) -> tuple[Work, Work, Work]:
+        """Return the work with an input that leaves the cores to the compute: worst, likely, best.
+
+        Beside a busy input the compute stands in line for a core, and waits for Python's lock.
+        Then it takes as long as now at worst, and at best what its CPU time needs.
+        """
+        if not self.is_shared:
+            return self, self, self
+        least_s = self.least_compute_s
+        if least_s is None:
+            least_s = LEAST_COMPUTE * self.compute_s
+        least_s = min(max(least_s, MOST_RELIEF * self.compute_s), self.compute_s)
+        return self, self._computing(math.sqrt(least_s * self.compute_s)), self._computing(least_s)
+
+    def _computing(self, compute_s: float) -> Work:
+        cpu_s = min(self.compute_cpu_s, compute_s * self.cores)
+        return dataclasses.replace(self, compute_s=compute_s, compute_cpu_s=cpu_s)
 
     def cores_after(self) -> tuple[float, float, float]:
         """Return the cores the script will have: at worst, likely, at best.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,11 +65,20 @@ class Samples:
         ]
 
 
-def hottest_user_line(stacks: list[SampledStack]) -> tuple[Frame, int, int] | None:
-    """Return the user's line that most samples are at or below, its count, and all counts."""
+def hottest_user_line(
+    stacks: list[SampledStack], functions: Collection[str] = ()
+) -> tuple[Frame, int, int] | None:
+    """Return the user's line that most samples are at or below, its count, and all counts.
+
+    Args:
+        stacks: the samples.
+        functions: count lines of these where they are on a stack, and not what they call.
+    """
     lines: Counter[Frame] = Counter()
     for stack in stacks:
-        user = next((frame for frame in stack.frames if frame.is_user), None)
+        users = [frame for frame in stack.frames if frame.is_user]
+        named = [frame for frame in users if frame.function in functions]
+        user = next(iter((*named[-1:], *users)), None)
         if user is not None:
             lines[user] += stack.seen
     if not lines:

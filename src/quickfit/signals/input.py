@@ -7,6 +7,7 @@ from typing import Any
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
+from quickfit.pipeline_model.ended import with_ended_nodes
 from quickfit.pipeline_model.match import Operation, match, operation_kind
 from quickfit.pipeline_model.snapshot import Snapshot, snapshot_from_row
 from quickfit.pipeline_model.stages import StageCost, stage_costs
@@ -17,6 +18,10 @@ from quickfit.signals.steps import Step, Steps
 MIN_REQUESTS = 10
 # A last step of an epoch this many times as long as the others did something else as well.
 LONG_LAST = 3.0
+# Starts of epochs that take this share of the time are a wait, whatever the steps do.
+MIN_START_SHARE = 0.10
+# A shuffle moves references. While it fills, tf.data counts waiting for its input as its work.
+SHUFFLED_S = 10e-6
 
 
 @dataclass(frozen=True)
@@ -114,20 +119,33 @@ def wait_from_pipeline(
             continue
         count = max(round(row["gaps"] / spe), 1)
         recent = later.before(row["at_s"], count)
-        if len(recent) < count:
-            continue
+        # Of the first snapshot after warm-up, some gaps lie before that.
+        part = len(recent) / count
         took_s = sum(step.cycle_s for step in recent)
         window_s += took_s
-        gap_s += min(row["gap_s"], took_s)
-        requests += count
+        gap_s += min(part * row["gap_s"], took_s)
+        requests += len(recent)
     if requests < MIN_REQUESTS or window_s <= 0:
-        return None
+        return _wait_at_starts(steps, start_s) if snapshots_of(process, loop) else None
     share = max(0.0, 1.0 - gap_s / window_s)
     # A first step waits as any other does, and then for its start; so does a long last one.
     firsts = len(steps.steps) - len(later.steps)
     wait_s = min(share * (later.total_s + firsts * later.median_s) + start_s, steps.total_s)
     mean_s = wait_s / len(steps.steps)
     return Wait(mean_s, mean_s / steps.mean_s, requests, "tf.data's own model of the pipeline")
+
+
+def _wait_at_starts(steps: Steps, start_s: float) -> Wait | None:
+    """Return the wait of epochs that mostly begin: the steps between were too fast to look at."""
+    if start_s < MIN_START_SHARE * steps.total_s:
+        return None
+    mean_s = min(start_s, steps.total_s) / len(steps.steps)
+    return Wait(
+        mean_s,
+        mean_s / steps.mean_s,
+        len(steps.steps),
+        "what the first step of an epoch takes longer than the others",
+    )
 
 
 def _with_a_gap(steps: Steps) -> tuple[Step, ...]:
@@ -211,18 +229,37 @@ def pipeline(process: ProcessRecording, loop: int, steps: Steps) -> tuple[list[S
     # A source that has run dry takes its nodes along; only a full picture tells the costs.
     size = max(len(s.nodes) for series in snapshots.values() for s in series)
     full = {n: [s for s in series if len(s.nodes) == size] for n, series in snapshots.items()}
-
-    def elements(iterator: int) -> int:
-        return max((s.nodes[s.root].elements for s in full[iterator]), default=-1)
-
-    longest = max(full, key=elements)
-    series = full[longest]
-    warm = [s for s in series if s.at_s >= steps.begin_s] or series[-1:]
-    costs = stage_costs(warm[0], warm[-1]) if len(warm) > 1 else []
-    costs = costs or stage_costs(None, warm[-1])
+    windows = {n: _window(series, steps.begin_s) for n, series in full.items() if series}
+    longest = max(windows, key=lambda n: _outputs(*windows[n]))
+    costs = stage_costs(*windows[longest])
+    if not costs:
+        # A shuffle that holds all of the data reads it to its end before its first element.
+        every = [s for each in snapshots.values() for s in each]
+        costs = stage_costs(None, with_ended_nodes(every)) or _filling_costs(every, process)
     if not costs:
         raise SignalMissing("a pipeline that moved while it was watched")
     return costs, iterators[longest]
+
+
+def _filling_costs(snapshots: list[Snapshot], process: ProcessRecording) -> list[StageCost]:
+    """Return the costs of pipelines that were only seen before their first batch."""
+    sizes = [row["facts"].get("batch_size") or 0 for row in process.rows("datasets")]
+    fullest = max(snapshots, key=lambda s: max(node.elements for node in s.nodes.values()))
+    made = max(node.elements for node in fullest.nodes.values())
+    batches = made // max(sizes, default=0) if max(sizes, default=0) else 0
+    return stage_costs(None, fullest, outputs=batches) if batches else []
+
+
+def _window(series: list[Snapshot], begin_s: float) -> tuple[Snapshot | None, Snapshot]:
+    """Return the snapshots to compare: those after warm-up, if most elements came between them."""
+    warm = [s for s in series if s.at_s >= begin_s] or series[-1:]
+    is_most = 2 * _outputs(warm[0], warm[-1]) >= _outputs(None, warm[-1])
+    return (warm[0] if len(warm) > 1 and is_most else None), warm[-1]
+
+
+def _outputs(first: Snapshot | None, last: Snapshot) -> int:
+    before = first.nodes[first.root].elements if first is not None else 0
+    return last.nodes[last.root].elements - before
 
 
 def snapshots_of(process: ProcessRecording, loop: int) -> dict[int, list[Snapshot]]:
@@ -237,17 +274,28 @@ def snapshots_of(process: ProcessRecording, loop: int) -> dict[int, list[Snapsho
 
 def operations(process: ProcessRecording) -> dict[int, Operation]:
     """Return every dataset operation that was recorded, by its number."""
+    texts = {row["file"]: row["text"].splitlines() for row in process.rows("sources")}
     found = {}
     for row in process.rows("datasets"):
-        found[row["id"]] = Operation(
-            row["id"],
-            operation_kind(row["kind"]),
-            row["file"],
-            row["line"],
-            tuple(row["inputs"]),
-            row["facts"],
-        )
+        kind = operation_kind(row["kind"])
+        place = _written_at(row, kind, texts)
+        found[row["id"]] = Operation(row["id"], kind, *place, tuple(row["inputs"]), row["facts"])
     return found
+
+
+def _written_at(
+    row: dict[str, Any], kind: str, texts: dict[str, list[str]]
+) -> tuple[str | None, int | None]:
+    """Return the line that names an operation.
+
+    A helper that calls whatever it is told, `getattr(ds, method)(...)`, is not where to look.
+    """
+    places = [(row["file"], row["line"]), *row["facts"].get("via", ())]
+    for file, line in places:
+        text = texts.get(file, [])
+        if line is not None and 0 < line <= len(text) and kind in text[line - 1]:
+            return file, line
+    return row["file"], row["line"]
 
 
 def stages(
@@ -265,7 +313,7 @@ def stages(
             Stage(
                 kind=cost.kind,
                 name=node.name,
-                work_s=cost.work_s * spe,
+                work_s=_own_work_s(cost) * spe,
                 per_step=cost.per_output * spe,
                 parallelism=cost.parallelism,
                 element_bytes=cost.element_bytes,
@@ -278,6 +326,11 @@ def stages(
             )
         )
     return result
+
+
+def _own_work_s(cost: StageCost) -> float:
+    is_shuffle = cost.kind.startswith("shuffle")
+    return min(cost.work_s, SHUFFLED_S * cost.per_output) if is_shuffle else cost.work_s
 
 
 def _calls(cost: StageCost, by_id: dict[int, StageCost]) -> float:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from quickfit.findings import Location
 from quickfit.signals import Signals
-from quickfit.signals._host import FETCHES, WATCHED_CALLS
-from quickfit.signals.host import Frame, SampledStack, package_of
+from quickfit.signals._host import FETCHES, is_in_watched_call, is_tensor_iterated
+from quickfit.signals.host import Frame, SampledStack
 
 TRAINER = "/keras/src/backend/tensorflow/trainer.py"
 # What `train_on_batch` does for every batch and `fit` does not.
@@ -130,7 +130,7 @@ def metric_samples(signals: Signals) -> MetricSamples:
     outside = reading = 0
     lines: Counter[tuple[str, int]] = Counter()
     for stack in signals.main_stacks():
-        if any((package_of(f.file), f.function) in WATCHED_CALLS for f in stack.frames):
+        if is_in_watched_call(stack):
             continue
         first = stack.frames[0] if stack.frames else None
         if first is None or (head is not None and (first.file, first.line) == _place(head)):
@@ -180,6 +180,6 @@ def _reads(stack: SampledStack, *, is_fetch_counted: bool) -> bool:
         if "/keras/src/metrics/" in frame.file:
             return True
         is_fetch = frame.function in FETCHES and frame.file.endswith("/framework/ops.py")
-        if is_fetch and is_fetch_counted:
+        if (is_fetch or is_tensor_iterated(frame)) and is_fetch_counted:
             return True
     return False

@@ -80,7 +80,8 @@ def machine_use(recording: Recording, steps: Steps) -> MachineUse | None:
     children = [_window(process.rows("machine"), steps) for process in recording.others]
     pairs = [window, *(pair for pair in children if pair is not None)]
     span_s = last["at_s"] - first["at_s"]
-    own_s = sum(_grown(*pair, "cpu_s") or 0.0 for pair in pairs)
+    own_s = _grown(first, last, "cpu_s") or 0.0
+    own_s += sum(_child_s(child, first["at_s"], last["at_s"]) for child in recording.others)
     busy_s = _grown(first, last, "system_busy_s")
     cores, delays = _thread_groups(main, steps)
     # By field name, whole and broken numbers.
@@ -167,6 +168,19 @@ def _thread_groups(
         cores[name] = (_grown(first, last, "cpu_s") or 0.0) / span_s
         delays[name] = (_grown(first, last, "run_delay_s") or 0.0) / span_s
     return cores, delays
+
+
+def _child_s(child: ProcessRecording, begin_s: float, end_s: float) -> float:
+    """Return the CPU time of a process that the script started, in a span.
+
+    Keras makes new workers for every epoch: those that began in the span began with nothing, and
+    may have been read only once.
+    """
+    rows = [row for row in child.rows("machine") if row["at_s"] <= end_s]
+    before = [row for row in rows if row["at_s"] <= begin_s]
+    is_new = (child.facts.get("started_s") or 0.0) > begin_s
+    first = before[-1] if before else {"cpu_s": 0.0} if is_new else rows[0] if rows else None
+    return (_grown(first, rows[-1], "cpu_s") or 0.0) if first is not None and rows else 0.0
 
 
 def _inside(rows: list[Row], steps: Steps) -> list[Row]:

@@ -67,16 +67,29 @@ def _describe(
     written = match(costs, known, top).get(node.id, [])
     shuffle = next((op for op in written if op.kind == "shuffle"), None)
     above = _above(node, {cost.node.id: cost for cost in costs})
-    slowest_s = max((cost.period_s for cost in above), default=0.0)
     return ShuffleBuffer(
         location=locate(shuffle.file, shuffle.line) if shuffle else None,
         elements=node.buffered,
         bytes=node.buffered_bytes,
         element_bytes=node.bytes_in / taken if node.bytes_in else 0.0,
         source_bytes=_source_bytes(shuffle, known),
-        fill_s=slowest_s * node.buffered,
+        fill_s=_element_s(node, snapshot, [cost.node for cost in above]) * node.buffered,
         is_after_cache=any(cost.kind == "cache" for cost in above),
     )
+
+
+def _element_s(node: Node, snapshot: Snapshot, above: list[Node]) -> float:
+    """Return the time that the stages above need for one element, by the slowest of them.
+
+    A repeat after the shuffle makes its inputs anew, so they are counted by what they made. Stages
+    without threads of their own run one after the other.
+    """
+    made = sum(snapshot.nodes[n].elements for n in node.inputs if n in snapshot.nodes)
+    if not made:
+        return 0.0
+    parallel = [n.work_s / max(n.parallelism or 1.0, 1.0) for n in above if n.is_async]
+    in_turn = sum(n.work_s for n in above if not n.is_async)
+    return max([in_turn, *parallel]) / made
 
 
 def _source_bytes(operation: Operation | None, known: dict[int, Operation]) -> float:

@@ -105,7 +105,9 @@ def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
     if len(steps) <= WARMUP_STEPS:
         return None
     middle = statistics.median(step.cycle_s for step in steps[WARMUP_STEPS:])
-    warmup = WARMUP_STEPS
+    # Of a short training no more is left out than it can spare.
+    spare = len(steps) - MIN_STEPS
+    warmup = WARMUP_STEPS if not 2 <= spare < WARMUP_STEPS else spare
     while warmup < len(steps) // 2 and steps[warmup].cycle_s > WARMUP_FACTOR * middle:
         # A slow first step of an epoch is a cost of every epoch, not a warm-up.
         if steps[warmup].is_first_of_epoch:

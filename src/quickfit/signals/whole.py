@@ -159,8 +159,10 @@ def _around_epochs_s(epochs: list[Epoch], steps: Steps) -> float:
     return around_s
 
 
-def copies_per_step_s(rows: list[dict[str, Any]], loop: int) -> float | None:
+def copies_per_step_s(
+    rows: list[dict[str, Any]], loop: int, name: str = "copies_s"
+) -> float | None:
     """Return how long values became tensors per step, from short looks; None if not looked at."""
     looks = [row for row in rows if row["loop"] == loop]
     steps = sum(row["steps"] for row in looks)
-    return sum(row["copies_s"] for row in looks) / steps if steps else None
+    return sum(row.get(name) or 0.0 for row in looks) / steps if steps else None

@@ -31,11 +31,13 @@ def slowed(given):
     return signals
 
 
-def test_fires_at_the_function_with_its_traces_counted():
+def test_fires_at_the_call_with_its_traces_counted():
     finding = detect(slowed({"traces": traces(12), "step_s": STEP_S}))
     assert finding is not None
     assert finding.where is not None
-    assert finding.where.line == 20
+    assert finding.where.line == 30
+    assert finding.evidence[0].where is not None
+    assert finding.evidence[0].where.line == 20
     assert finding.evidence[0].value == 12
     assert finding.evidence[2].value == pytest.approx(3.5, rel=0.05)
     # Twelve times 250 ms of a hundred steps of 100 ms and those: setting up counts as well.

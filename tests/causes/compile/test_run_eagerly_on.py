@@ -5,6 +5,7 @@ import pytest
 from quickfit.causes.compile.run_eagerly_on import detect, fix
 from quickfit.errors import SignalMissing
 
+import builders
 from builders import COMPILE_LINE, run
 
 SMALL_OPS = {"steps": 10, "ops": 4000, "ops_s": 0.4, "median_s": 60e-6, "heavy_s": 0.05}
@@ -31,6 +32,19 @@ def test_fires_at_compile_with_counted_operations():
 )
 def test_stays_silent_when(given):
     assert detect(run(**given)) is None
+
+
+def test_the_line_is_that_of_the_argument(monkeypatch):
+    call = 'model.compile(\n    "adam",\n    run_eagerly=True,\n)\n'
+    monkeypatch.setattr(builders, "SOURCE", "\n" * (COMPILE_LINE - 1) + call)
+    signals = run(eager=True, eager_ops=SMALL_OPS)
+    finding = detect(signals)
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == COMPILE_LINE + 2
+    edit = fix(finding, signals)
+    assert edit is not None
+    assert edit.before == "run_eagerly=True,"
 
 
 def test_says_that_it_could_not_look_when_no_operation_was_counted():

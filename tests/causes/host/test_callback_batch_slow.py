@@ -5,7 +5,7 @@ import pytest
 from quickfit.causes.host.callback_batch_slow import detect, fix
 from quickfit.findings import FixClass
 
-from builders import CALLBACK_LINE, run
+from builders import CALLBACK_LINE, SCRIPT, run
 
 
 def test_fires_for_a_callback_that_computes():
@@ -14,7 +14,7 @@ def test_fires_for_a_callback_that_computes():
     assert finding.where is not None
     assert finding.where.line == CALLBACK_LINE
     assert finding.cost_share == pytest.approx(0.3, abs=0.01)
-    assert finding.gain.high == pytest.approx(1 / 0.7, rel=0.01)
+    assert finding.gain.high == pytest.approx(1 / (1 - 0.3 * 1.15), rel=0.01)
 
 
 def test_fires_for_a_callback_that_waits_and_names_its_slow_line():
@@ -40,12 +40,50 @@ def test_the_gain_is_no_more_than_the_input_allows():
             {"callback_s": 0.03, "callback_cpu_s": 0.0001},
             id="only the clock says so",
         ),
-        pytest.param({"callback_s": 0.03, "map_s": 0.2}, id="the step waits for input anyway"),
         pytest.param({"input_wait_s": 0.05, "map_s": 0.1}, id="a slow input"),
     ],
 )
 def test_stays_silent_when(given):
     assert detect(run(**given)) is None
+
+
+def test_gains_nothing_where_the_step_waits_for_input_anyway():
+    finding = detect(run(callback_s=0.03, map_s=0.2))
+    assert finding is not None
+    assert finding.gain.likely == pytest.approx(1.0, abs=0.05)
+
+
+def beside(name, saved_s, **given):
+    """Return a run in which a callback saves in every step, beside one that computes."""
+    signals = run(callback_s=0.03 + saved_s, callback_cpu_s=0.03, **given)
+    tables = signals.recording.main.tables
+    log = tables["callbacks"][0]
+    place = {"file": None, "position": 1} if name == "ModelCheckpoint" else {}
+    if place:
+        tables["callbacks"].append({**log, **place, "name": name, "wall_s": saved_s * 105})
+        log["wall_s"] = 0.03 * 105
+    call = {"loop": 1, "kind": "save", "file": SCRIPT, "line": 11, "name": "Functional"}
+    total = {"calls": 105, "wall_s": saved_s * 105, "cpu_s": None, "longest_s": saved_s}
+    tables["calls"] = [{**call, **total}]
+    return signals
+
+
+@pytest.mark.parametrize("name", ["ModelCheckpoint", "Log"], ids=["Keras saves", "it saves too"])
+def test_only_what_is_not_saving_counts(name):
+    finding = detect(beside(name, 0.04))
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == CALLBACK_LINE
+    assert finding.evidence[0].value == pytest.approx(0.03, rel=0.1)
+
+
+def test_another_callback_is_not_excused_by_a_validation_elsewhere():
+    signals = run(callback_s=0.03)
+    signals.recording.main.tables["calls"] = [
+        {"loop": 1, "kind": "evaluate", "file": SCRIPT, "line": 20, "name": "Functional"}
+        | {"calls": 20, "wall_s": 5.0, "cpu_s": None, "longest_s": 0.25}
+    ]
+    assert detect(signals) is not None
 
 
 def test_the_fix_keeps_the_training_as_it_is():

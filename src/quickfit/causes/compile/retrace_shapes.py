@@ -23,19 +23,20 @@ Fix class: same results. The traced graph computes the same for every shape. Pad
 fixed sizes, or `drop_remainder=True` for a smaller last batch, are the other ways.
 
 When it is wrong: two traces at the start are normal, and one more for a smaller last batch.
-Traces that differ in Python values or in function objects have another cause.
+Traces that differ in Python values or in function objects have another cause,
+`retrace-python-args`.
 """
 
 from __future__ import annotations
 
 import re
-import statistics
 from collections import defaultdict
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
+from quickfit.signals.retraces import traced_steps
 from quickfit.signals.traces import Trace
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
@@ -46,7 +47,7 @@ MIN_TRACES = 3
 MIN_SLOWER = 1.5
 # How much goes with the traces, as parts of the share that was measured: the first execution of
 # a graph is slow too, and counts only where steps without a trace are there to compare with.
-REMOVED = (0.8, 1.0, 1.3)
+REMOVED = (0.6, 1.0, 1.3)
 MOST = 0.99
 _SHAPE = re.compile(r"shape=(\([^)]*\)|<unknown>|None)")
 
@@ -59,10 +60,13 @@ def detect(signals: Signals) -> Finding | None:
         return None
     traces = max(groups, key=lambda group: sum(t.duration_s for t in group))
     traced_s = sum(trace.duration_s for trace in traces)
-    usual_s, slow_s, slow_steps = _usual_and_slow(signals, traces)
-    slower = slow_s / usual_s
+    times = traced_steps(signals, traces)
+    if times is None:
+        return None
+    slower = times.slow_s / times.usual_s
     # A new graph also has to be optimised and set up, which only the step times show.
-    share = min(max(traced_s, (slow_s - usual_s) * slow_steps) / steps.total_s, 1.0)
+    extra_s = (times.slow_s - times.usual_s) * times.slow
+    share = min(max(traced_s, extra_s) / steps.total_s, 1.0)
     if not traces[0].is_in_loop:
         share = min(share, signals.wait.share)  # beside the step, it costs what is waited for
     if share < MIN_SHARE or slower < MIN_SLOWER:
@@ -76,6 +80,7 @@ def detect(signals: Signals) -> Finding | None:
                 sum(trace.count for trace in traces),
                 "count",
                 f"{len({_shapes(t) for t in traces})} different shapes",
+                traces[0].location,
             ),
             Evidence("of tracing in all", traced_s, "s", f"in {steps.total_s:.1f} s of steps"),
             Evidence("the time of a step without a trace", slower, "factor", "with one"),
@@ -114,28 +119,9 @@ def _shapes(trace: Trace) -> tuple[str, ...]:
     return tuple(_SHAPE.findall(trace.signature))
 
 
-def _usual_and_slow(signals: Signals, traces: list[Trace]) -> tuple[float, float, int]:
-    """Return the time of a step without and with one of these traces, and how many had one."""
-    times = [trace.at_s for trace in traces]
-    traced: list[float] = []
-    plain: list[float] = []
-    for step in signals.steps.steps:
-        # A callback at the end of a step belongs to the cycle that the next step ends.
-        begin_s = step.end_s - step.cycle_s
-        is_traced = any(begin_s <= at_s <= step.end_s for at_s in times)
-        (traced if is_traced else plain).append(step.cycle_s)
-    if not traced:
-        return 1.0, 1.0, 0
-    slow_s = statistics.median(traced)
-    if plain:
-        return statistics.median(plain), slow_s, len(traced)
-    # Every step traces: compare with the step less its traces.
-    traced_s = sum(trace.duration_s for trace in traces) / len(traced)
-    return max(slow_s - traced_s, 0.01 * slow_s), slow_s, len(traced)
-
-
 def _place(traces: list[Trace]) -> Location | None:
-    return traces[0].location or traces[0].caller
+    """Return the line that calls it with ever new shapes, where that is the user's."""
+    return traces[0].caller or traces[0].location
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:

@@ -26,18 +26,14 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.gains import gain
+from quickfit.signals.eager import eager_step
 from quickfit.source.calls import call_at, without_keyword
+from quickfit.source.keywords import keyword_of
 
 # A few operations are counted over a few steps; a smaller share than this is within their noise.
 MIN_SHARE = 0.20
 # Starting operations keeps the main thread busy; if it mostly waits, the operations are the limit.
 MIN_BUSY_SHARE = 0.40
-# What a compiled step keeps of the large operations, which it fuses and runs side by side, and
-# the seconds it needs for every operation. From four models, dense to recurrent, on two cores:
-# eager steps were 2.1 to 32 times as long, and these three gave 1.2 to 33.
-KEPT = (1.0, 0.5, 0.25)
-GRAPH_OP_S = (3e-6, 1e-6, 1e-6)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -46,25 +42,10 @@ def detect(signals: Signals) -> Finding | None:
     """Report eager steps that a compiled step would beat."""
     if not signals.is_eager:
         return None
-    ops, steps = signals.eager_ops, signals.steps
-    call_s = steps.mean_of("call_s")
-    python_s = max(call_s - ops.step_s, 0.0)
-    starting_s = min(ops.median_s * ops.per_step, ops.step_s)
-    share = min((python_s + starting_s) / steps.mean_s, 1.0)
-    cpu_share = min(steps.mean_of("cpu_s") / steps.mean_s, 1.0)
-    if share < MIN_SHARE or cpu_share < MIN_BUSY_SHARE:
+    step = eager_step(signals)
+    if step.share < MIN_SHARE or step.busy_share < MIN_BUSY_SHARE:
         return None
-    rest_s = max(steps.mean_s - call_s, 0.0)
-    # Where large operations are most of the step, there is little to fuse or run side by side.
-    after = [
-        rest_s + max(kept, 1 - speed_up * share) * ops.heavy_s + op_s * ops.per_step
-        for kept, speed_up, op_s in zip(KEPT, (0.0, 1.0, 1.5), GRAPH_OP_S, strict=True)
-    ]
-    found = gain(
-        steps.mean_s,
-        (after[0], after[1], after[2]),
-        "the large operations stay; starting each one from Python goes",
-    )
+    found = step.gain("the large operations stay; starting each one from Python goes")
     if found.likely < MIN_GAIN:
         return None
     return Finding(
@@ -73,25 +54,25 @@ def detect(signals: Signals) -> Finding | None:
         evidence=(
             Evidence(
                 "operations started from Python per step",
-                ops.per_step,
+                step.ops.per_step,
                 "count",
-                f"counted over {ops.steps} steps",
+                f"counted over {step.ops.steps} steps",
             ),
             Evidence(
                 "of the step is Python and starting operations",
-                share,
+                step.share,
                 "share",
-                f"of {steps.mean_s * 1e3:.1f} ms",
+                f"of {step.step_s * 1e3:.1f} ms",
             ),
             Evidence(
                 "of the step the main thread is busy",
-                cpu_share,
+                step.busy_share,
                 "share",
                 "it waits while a compiled step runs",
             ),
         ),
         gain=found,
-        cost_share=share,
+        cost_share=step.share,
         claims=("step",),
     )
 
@@ -102,7 +83,11 @@ def _place(signals: Signals) -> Location | None:
     if facts.get("functions_run_eagerly") and "run_functions_eagerly_file" in facts:
         name = "run_functions_eagerly"
     place = signals.location(facts.get(f"{name}_file"), facts.get(f"{name}_line"))
-    return place or signals.loop.location
+    if place is None or name != "compile":
+        return place or signals.loop.location
+    call = call_at(signals.source_text(place.file), place.line, "compile")
+    given = keyword_of(call, "run_eagerly") if call is not None else None
+    return signals.location(place.file, given.lineno) if given is not None else place
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:

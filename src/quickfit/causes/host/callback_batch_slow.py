@@ -23,7 +23,8 @@ Fix class: same results. The training is the same; the callback works less often
 needs every batch can be collected and done in `on_epoch_end`.
 
 When it is wrong: while the step waits for input anyway, the callback's time is partly free; the
-predicted gain says so.
+predicted gain says so. What a callback saves is reported by `checkpoint-too-often`, and what it
+evaluates by `validation-dominates` where that is most of the time; only the rest counts here.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
+from quickfit.signals.keras_calls import predict_line
 from quickfit.signals.loops import CallbackTime
+from quickfit.signals.saves import SAVERS, is_saving, saves_per_step_s
 from quickfit.signals.steps import mean_of
+from quickfit.signals.validation import validation
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -42,33 +46,34 @@ MIN_SHARE = 0.10
 MIN_AGREEMENT = 0.5
 # Samples inside the callback that make its slowest line more than chance.
 MIN_LINE_SAMPLES = 5
-# Keras's own two are there in every run; their time is the terminal's.
+# Keras's own two are there in every run; their time is the terminal's. Others only save.
 KERAS_OWN = ("History", "ProgbarLogger")
-# What is left of its time when it works every fifth step, every 50th, or never.
-LEFT_OVER = (0.2, 0.02, 0.0)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
+# So many calls of `predict` are a loop of them.
+MIN_PREDICTIONS = 20
+# From here on, evaluating in a callback is reported as validation.
+MAX_VALIDATION_SHARE = 0.30
+# What is left of its time when it works every third step, every 50th, or never; at best the step
+# after it, which no longer comes from cold caches, gains as well.
+LEFT_OVER = (0.35, 0.02, -0.15)
 
 
 def detect(signals: Signals) -> Finding | None:
     """Report the slowest callback when its batch hooks take a share of the step."""
-    slow = [time for time in signals.callbacks if time.name not in KERAS_OWN]
-    if not slow:
+    slow = [time for time in signals.callbacks if time.name not in (*KERAS_OWN, *SAVERS)]
+    if not slow or _validates(slow[0], signals) or _predicts(slow[0], signals):
         return None
     callback = slow[0]
     steps = signals.untraced_steps
     step_s = mean_of(steps, "cycle_s")
     # The total includes steps that traced; the steps without say what the hook usually takes.
-    hook_s = min(callback.step_s, mean_of(steps, "callbacks_s"))
-    cpu_s = min(mean_of(steps, "callbacks_cpu_s"), hook_s)
+    hook_s = min(callback.step_s - _saves_s(signals), mean_of(steps, "callbacks_s"))
+    cpu_s = max(min(mean_of(steps, "callbacks_cpu_s"), hook_s), 0.0)
     seen_share, samples = _sampled(callback, signals)
     share = hook_s / step_s
     agreed = max(cpu_s / step_s, seen_share)
     if share < MIN_SHARE or agreed < MIN_AGREEMENT * share:
         return None
     found = _gain(hook_s, step_s, signals)
-    if found.likely < MIN_GAIN:
-        return None
     return Finding(
         summary=f"`{callback.name}.{callback.hook}` works on every batch",
         where=_place(callback, signals),
@@ -91,11 +96,44 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
+def _saves_s(signals: Signals) -> float:
+    """Return how long a step saves in callbacks of the script's own."""
+    by_keras_s = sum(time.step_s for time in signals.callbacks if time.name in SAVERS)
+    return max(saves_per_step_s(signals) - by_keras_s, 0.0)
+
+
+def _validates(callback: CallbackTime, signals: Signals) -> bool:
+    """Tell whether the callback's slowest line is what `validation-dominates` reports."""
+    seen, at = validation(signals), callback.location
+    if seen is None or seen.share < MAX_VALIDATION_SHARE or seen.location is None or at is None:
+        return False
+    line = signals.hot_line_in(at.file, at.line)
+    return line is not None and (line.location.file, line.location.line) == (
+        seen.location.file,
+        seen.location.line,
+    )
+
+
+def _predicts(callback: CallbackTime, signals: Signals) -> bool:
+    """Tell whether the callback's slowest line is what `predict-in-loop` reports."""
+    seen, at = predict_line(signals), callback.location
+    if seen is None or seen.calls < MIN_PREDICTIONS or at is None:
+        return False
+    line = signals.hot_line_in(at.file, at.line)
+    return line is not None and line.location.short == seen.location.short
+
+
 def _sampled(callback: CallbackTime, signals: Signals) -> tuple[float, int]:
-    """Return the share of the main thread's samples inside a callback, and all samples."""
+    """Return the share of the samples inside a callback that does not save, and all samples."""
     stacks = signals.main_stacks()
     total = sum(stack.seen for stack in stacks)
-    inside = sum(s.seen for s in stacks if any(f.function == callback.hook for f in s.frames))
+    file = callback.location.file if callback.location else None
+    inside = sum(
+        stack.seen
+        for stack in stacks
+        if any(f.function == callback.hook and file in (None, f.file) for f in stack.frames)
+        and not is_saving(stack)
+    )
     return (inside / total if total else 0.0), total
 
 

@@ -98,7 +98,7 @@ def _evidence(line: PredictLine, seen: PredictSamples) -> tuple[Evidence, ...]:
 def _claims(signals: Signals) -> tuple[str, ...]:
     """Return the parts the calls lie in; the functions of the dataset are traced in each."""
     if signals.loop.kind == "fit":
-        return ("looks", "callbacks", "epoch_callbacks", "fit_calls", "tracing")
+        return ("looks", "validation", "callbacks", "epoch_callbacks", "fit_calls", "tracing")
     if signals.loop.facts.get("head") == "predict":
         return ("looks", "step", "tracing")
     return ("looks", "validation", "tracing")

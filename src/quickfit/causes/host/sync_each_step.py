@@ -47,8 +47,6 @@ MIN_SAMPLES = 20
 # What is left of the time: updates stay in Python and only reading goes, all of it is compiled
 # into the step, and hardly a trace of it.
 LEFT_OVER = (0.5, 0.08, 0.02)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -70,11 +68,9 @@ def detect(signals: Signals) -> Finding | None:
     limit_s = signals.input_limit_s or 0.0
     after = [max(steps.mean_s - spent_s * (1 - left), limit_s) for left in LEFT_OVER]
     basis = "metrics inside the compiled step, read now and then"
-    if limit_s > after[1]:
+    if limit_s >= after[1]:
         basis += "; then the input is the limit"
     found = gain(steps.mean_s, (after[0], after[1], after[2]), basis)
-    if found.likely < MIN_GAIN:
-        return None
     return Finding(
         summary="metrics and values are read in Python after every step",
         where=seen.location or loop.location,

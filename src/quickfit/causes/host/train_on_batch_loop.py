@@ -33,6 +33,7 @@ from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, 
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, predicted_step_s
 from quickfit.signals.keras_calls import metric_samples, per_batch_share
+from quickfit.signals.saves import saves_per_step_s
 from quickfit.signals.whole import LOOKS
 
 # Below this share of the step, what `fit` itself costs eats the gain.
@@ -54,7 +55,8 @@ def detect(signals: Signals) -> Finding | None:
         return None
     steps = signals.steps
     call_s = steps.mean_of("call_s")
-    between_s = max(steps.mean_s - call_s - steps.mean_of("wait_s"), 0.0)
+    between_s = steps.mean_s - call_s - steps.mean_of("wait_s") - saves_per_step_s(signals)
+    between_s = max(between_s, 0.0)
     # What reads metrics between the calls is reported by `sync-each-step`.
     between_s *= 1.0 - metric_samples(signals).share
     between_s = min(between_s, signals.supported_between_s())

@@ -55,15 +55,15 @@ MIN_BUSY_SHARE = 0.60
 # Samples of a line in the workers that make "they are busy there" more than chance.
 MIN_WORKER_SAMPLES = 10
 # CPU per item of native pipelines against PIL and NumPy doing the same: 0.5 for decoding and a
-# plain resize, 0.85 with an antialiased one, more where resizing is most of it (all measured).
-CPU_AFTER = (1.25, 0.75, 0.4)
-# What the step itself takes then: beside a busy generator it fights for Python's lock and comes
-# from cold caches, and was measured at up to 2.3 times of what it takes with its input at hand.
-COMPUTE_AFTER = (1.0, 0.8, 0.45)
+# plain resize, 0.85 with an antialiased one, more where resizing is most of it, 0.3 for loops in
+# Python over small arrays (all measured).
+CPU_AFTER = (1.25, 0.75, 0.3)
 # Below this share of CPU in its time, a generator waits for files or a network.
 WAITING_CPU_SHARE = 0.3
 # Requests that a native pipeline keeps in flight when the time is spent waiting.
 IN_FLIGHT = (2, 8, 16)
+# What Keras calls of a PyDataset, and Python of an iterator.
+ENTRIES = ("__getitem__", "__next__", "__iter__")
 # Packages that decode or change images; seen on the stacks, they tell what the generator does.
 IMAGE_LIBRARIES = {"PIL", "cv2", "skimage", "imageio"}
 # When others use this share of the cores and the generator hardly ran, they are the cause.
@@ -84,7 +84,8 @@ def detect(signals: Signals) -> Finding | None:
         return None
 
     found = _gain(source, signals)
-    where = line.location if line else source.location
+    own = signals.hot_line_of((source.name, *ENTRIES))
+    where = own.location if own else source.location
     evidence = [
         Evidence(
             "step time spent waiting for input",
@@ -97,7 +98,7 @@ def detect(signals: Signals) -> Finding | None:
     if line is not None and line.samples >= MIN_WORKER_SAMPLES:
         evidence.append(
             Evidence(
-                "of the samples of the input code are at this line",
+                "of the samples of the input code are at its slowest line",
                 line.share,
                 "share",
                 f"{line.samples} samples",
@@ -156,13 +157,13 @@ def _gain(source: PyInput, signals: Signals) -> Gain:
         cpu_s = cpu_s if source.workers == 1 else signals.machine.cpu_cores * work.step_s / 2
         after = tuple(
             predicted_step_s(
-                work.with_compute(compute),
+                faster,
                 input_s=cpu_s * part / cores,
                 input_cpu_s=cpu_s * part,
                 cores=cores,
             )
-            for part, compute, cores in zip(
-                CPU_AFTER, COMPUTE_AFTER, work.cores_after(), strict=True
+            for part, faster, cores in zip(
+                CPU_AFTER, work.with_relief(), work.cores_after(), strict=True
             )
         )
         basis = (

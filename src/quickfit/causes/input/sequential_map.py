@@ -35,6 +35,8 @@ MIN_WAIT_SHARE = 0.10
 MIN_WORK_SHARE = 0.50
 # Of the threads beyond the first, this part is reached: memory and the step itself take theirs.
 REACHED = (0.5, 0.8, 1.0)
+# The map's time on its one thread includes waiting for a core; of it, this part is CPU time.
+INPUT_CPU = (1.0, 1.0, 0.8)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -50,12 +52,14 @@ def detect(signals: Signals) -> Finding | None:
     work = signals.work
     after = [
         predicted_step_s(
-            work,
+            relieved,
             input_s=stage.work_s / (1 + (cores - 1) * reached),
-            input_cpu_s=work.input_cpu_s,
+            input_cpu_s=part * work.input_cpu_s,
             cores=cores,
         )
-        for reached, cores in zip(REACHED, work.cores_after(), strict=True)
+        for reached, part, relieved, cores in zip(
+            REACHED, INPUT_CPU, work.with_relief(), work.cores_after(), strict=True
+        )
     ]
     found = gain(
         work.step_s,
@@ -131,4 +135,10 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="A map runs on one thread", symptom=Symptom.SLOW, detect=detect, fix=fix)
+CAUSE = Cause(
+    title="A map runs on one thread",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    resource="one thread, while cores are idle",
+)

@@ -1,0 +1,140 @@
+"""A training loop written by hand runs its step eagerly: every operation is started from Python.
+
+Why it is slow: outside a `tf.function`, Python looks up, checks and starts each of the hundreds of
+operations of a step, and the optimizer's for every weight. Nothing is fused or run side by side.
+
+How it shows: the loop asks a `GradientTape` for gradients, or applies them, outside any compiled
+function; a short count of operations finds that Python and starting them take a large part of the
+step; and the main thread is busy for most of it.
+
+Example:
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+Use instead:
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+Fix class: may change results. The same mathematics in another order: losses agree to rounding,
+not to the last bit. Python side effects in the step (prints, counters, `float(loss)`) then run
+only while it is traced: keep them in the loop.
+
+When it is wrong: a model of few, very large operations spends its time inside them, and an eager
+loop costs it little. Then nothing is reported.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.eager import eager_step
+from quickfit.signals.loops import Call
+from quickfit.source.calls import module_alias
+from quickfit.source.tapes import function_around, is_a_step, python_only, tape_line
+
+# A few operations are counted over a few steps; a smaller share than this is within their noise.
+MIN_SHARE = 0.20
+# Starting operations keeps the main thread busy; if it mostly waits, the operations are the limit.
+MIN_BUSY_SHARE = 0.40
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report an eager step of a hand-written loop that a compiled one would beat."""
+    loop = signals.loop
+    if loop.kind != "custom" or not loop.trains or not loop.facts.get("eager_loop"):
+        return None
+    gradient, apply = _longest(signals, "gradient"), _longest(signals, "apply")
+    call = gradient or apply
+    if call is None:
+        return None
+    # Without an eager gradient only the optimizer runs eagerly; the rest is compiled.
+    at_most_s = None if gradient else call.wall_s / call.calls
+    step = eager_step(signals, at_most_s=at_most_s)
+    if step.share < MIN_SHARE or step.busy_share < MIN_BUSY_SHARE:
+        return None
+    found = step.gain("the large operations stay; starting each one from Python goes")
+    if found.likely < MIN_GAIN:
+        return None
+    what = "the train step" if gradient else "the optimizer"
+    return Finding(
+        summary=f"{what} runs eagerly, one operation at a time from Python",
+        where=_place(call, signals),
+        evidence=(
+            Evidence(
+                "operations started from Python per step",
+                step.ops.per_step,
+                "count",
+                f"counted over {step.ops.steps} steps",
+            ),
+            Evidence(
+                "of the step is Python and starting operations",
+                step.share,
+                "share",
+                f"of {step.step_s * 1e3:.1f} ms",
+            ),
+            Evidence(
+                "of the step the main thread is busy",
+                step.busy_share,
+                "share",
+                "it waits while a compiled step runs",
+            ),
+        ),
+        gain=found,
+        cost_share=step.share,
+        claims=("step",),
+    )
+
+
+def _longest(signals: Signals, kind: str) -> Call | None:
+    """Return the line of the loop that takes longest in such calls; `calls` is in that order."""
+    mine = (c for c in signals.calls if c.loop == signals.loop.id and c.kind == kind and c.calls)
+    return next(mine, None)
+
+
+def _place(call: Call, signals: Signals) -> Location | None:
+    where = call.location
+    if where is None or call.kind != "gradient":
+        return where
+    line = tape_line(signals.source_text(where.file), where.line)
+    return signals.location(where.file, line) or where
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Compile the function that holds the tape, where it is one step."""
+    before = after = ""
+    note = "Prints and counters in the step then run only once, while it is traced."
+    where = finding.where
+    if where is not None:
+        text = signals.source_text(where.file)
+        function = function_around(text, where.line)
+        if function is not None and is_a_step(function, where.line):
+            before = text.split("\n")[function.lineno - 1].strip()
+            after = f"@{module_alias(text, 'tensorflow', 'tf')}.function\n{before}"
+        elif function is not None and python_only(function):
+            names = ", ".join(f"`{name}`" for name in python_only(function))
+            note = f"Take {names} out of the step first: they need values, not tensors."
+    return Fix(
+        title="Compile the step with `tf.function`",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        before=before,
+        after=after,
+        example="" if before else example(__doc__ or "", "Use instead"),
+        note=note,
+    )
+
+
+CAUSE = Cause(
+    title="A hand-written step runs eagerly", symptom=Symptom.SLOW, detect=detect, fix=fix
+)

@@ -1,0 +1,169 @@
+"""The model is saved so often that saving takes a tenth of the time or more.
+
+Why it is slow: the training waits while all weights, and with them the optimizer's, are fetched,
+packed and written. That takes as long for one batch of progress as for a thousand.
+
+How it shows: calls that save take a tenth of the training or more, many times over, and the
+samples of the main thread are in them as well. It does not matter who saves: a callback of Keras,
+one of the script's own, or a line of its loop.
+
+Example:
+    keep = keras.callbacks.ModelCheckpoint("model.keras", save_freq=10)
+
+Use instead:
+    keep = keras.callbacks.ModelCheckpoint("model.keras", save_freq=100)
+
+Fix class: same results. The training is the same; after a crash, up to ten times as much is to
+be done again. A checkpoint of the best model so far may be another one when it is looked for
+less often, and that change is marked so.
+
+When it is wrong: on machines that may be taken away at any moment, short intervals are worth
+their time. `save_weights_only=True` and a local disk make each save cheaper.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.gains import gain
+from quickfit.signals.saves import SAVERS, Saves, saves
+from quickfit.source.keywords import (
+    calls_named,
+    keyword_of,
+    line_of,
+    whole_number,
+    with_value,
+)
+
+# Below a tenth of the time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# One save at the end, or two, are no habit. Where nobody counted them, they must have been seen
+# at so many different times.
+MIN_SAVES = 3
+# Samples must agree: at least a third of what the clock says, where there are enough of them.
+# While a file is written the thread may hold Python's lock, and then it is seen less often.
+MIN_AGREEMENT, MIN_SAMPLES = 0.33, 40
+# What is left of it when a save is made half as often or a tenth as often. At best the steps after
+# a save, which come from cold caches beside a busy disk, gain as well: measured up to 0.4 of it.
+LEFT_OVER = (0.5, 0.1, -0.4)
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report saving that takes a share of the training."""
+    if not signals.loop.trains:
+        return None
+    seen = saves(signals)
+    if seen is None or seen.share < MIN_SHARE or not _is_habit(seen):
+        return None
+    after = [max(1 - seen.share * (1 - left), 0.05) for left in LEFT_OVER]
+    return Finding(
+        summary=_summary(seen, signals),
+        where=_place(seen, signals),
+        evidence=_evidence(seen, signals),
+        gain=gain(1.0, (after[0], after[1], after[2]), "saving a tenth as often"),
+        cost_share=seen.share,
+        claims=("checkpoint",),
+        is_of_whole=True,
+    )
+
+
+def _is_habit(seen: Saves) -> bool:
+    """Tell whether there were many saves, and clock and samples agree about them."""
+    if not seen.count:
+        return seen.samples >= MIN_SAMPLES and seen.moments >= MIN_SAVES
+    if seen.count < MIN_SAVES:
+        return False
+    return seen.samples < MIN_SAMPLES or seen.sampled_share >= MIN_AGREEMENT * seen.share
+
+
+def _summary(seen: Saves, signals: Signals) -> str:
+    every = _every(seen, signals)
+    if every is None:
+        return "the model is saved again and again"
+    return f"the model is saved every {every} steps" if every > 1 else "every step saves"
+
+
+def _every(seen: Saves, signals: Signals) -> int | None:
+    """Return after how many steps the model is saved; None where saves were not counted."""
+    rows = signals.process.rows("steps")
+    steps = sum(row["loop"] == signals.loop.id for row in rows)
+    steps = max(steps, signals.steps.steps[-1].number)  # of a long run, not all rows are kept
+    return max(round(steps / seen.count), 1) if seen.count else None
+
+
+def _evidence(seen: Saves, signals: Signals) -> tuple[Evidence, ...]:
+    whole_s, name = signals.whole_time.total_s, "of the main thread's samples are in a save"
+    sampled = Evidence(name, seen.sampled_share, "share", f"{seen.samples} samples")
+    if not seen.count:
+        said = f"the most they can take of {whole_s:.1f} s of training"
+        return (sampled, Evidence("outside the train step", seen.free_s, "s", said))
+    said = f"saved {seen.count} times, {seen.longest_s * 1e3:.0f} ms at most"
+    between_s = max(whole_s - seen.total_s, 0.0) / seen.count
+    found = [
+        Evidence("for each save", seen.each_s, "s", said),
+        Evidence("of training between two saves", between_s, "s"),
+    ]
+    return (*found, sampled) if seen.samples >= MIN_SAMPLES else tuple(found)
+
+
+def _place(seen: Saves, signals: Signals) -> Location | None:
+    """Return where saving is asked for: the callback's own line, or the call that saves."""
+    found = _callback(signals)
+    if found is not None:
+        return signals.location(found[0], line_of(found[1]))
+    return seen.location or signals.loop.location
+
+
+def _callback(signals: Signals) -> tuple[str, ast.Call] | None:
+    """Return the file and the call that makes Keras's own callback, where it can be only one."""
+    times = (*signals.callbacks, *signals.epoch_callbacks)
+    names = {time.name for time in times}.intersection(SAVERS)
+    if signals.loop.kind != "fit" or not names:
+        return None
+    files = {row["file"] for row in signals.process.rows("sources")}
+    texts = {file: signals.source_text(file) for file in sorted(files)}
+    found = [(file, call) for file in texts for call in calls_named(texts[file], *names)]
+    # Of several, the one that says how often it saves, if there is only one such.
+    often = [one for one in found if keyword_of(one[1], "save_freq") is not None]
+    chosen = often if len(found) > 1 else found
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Multiply `save_freq`, where it is written out; else show what to write."""
+    found, edit = _callback(signals), None
+    value = keyword_of(found[1], "save_freq") if found else None
+    number = whole_number(value)
+    if found is not None and value is not None and number is not None:
+        edit = with_value(signals.source_text(found[0]), value, str(10 * number))
+    before, after = edit or ("", "")
+    is_best = found is not None and keyword_of(found[1], "save_best_only") is not None
+    return Fix(
+        title="Save a tenth as often",
+        kind=FixClass.MAY_CHANGE_RESULTS if is_best else FixClass.SAME_RESULTS,
+        before=before,
+        after=after,
+        example="" if before else _example(signals),
+        note="After a crash, more is to be done again."
+        + (" The best model is looked for less often." if is_best else ""),
+    )
+
+
+def _example(signals: Signals) -> str:
+    """Return what to write: for a callback of Keras, or for a line that saves by itself."""
+    seen = saves(signals)
+    every = _every(seen, signals) if seen else None
+    names = {time.name for time in (*signals.callbacks, *signals.epoch_callbacks)}
+    if seen is None or (signals.loop.kind == "fit" and names.intersection(SAVERS)):
+        return example(__doc__ or "", "Use instead").replace("100", str(10 * (every or 10)))
+    line = seen.location.text if seen.location else ""
+    save = line if "save" in line and line.endswith(")") else 'model.save("model.keras")'
+    # Between two calls of `fit`, a round is what is counted.
+    when = "round % 10" if signals.loop.outside_s else f"step % {10 * (every or 10)}"
+    return f"if {when} == 0:\n    {save}"
+
+
+CAUSE = Cause(title="The model is saved too often", symptom=Symptom.SLOW, detect=detect, fix=fix)

@@ -1,0 +1,168 @@
+"""A cache is never filled to its end, so it is thrown away and filled anew in every epoch.
+
+Why it is slow: `cache()` keeps its elements only once the last one of the dataset has gone through
+it. When an epoch stops earlier, by a `take` behind the cache, by leaving the loop, or because a
+`repeat` before the cache never ends, all is dropped, and the next epoch does all the work again.
+
+How it shows: a tenth of the step time or more is spent waiting for input; in the second epoch and
+later the cache is still being filled, never read, and the stages before it do most of the work.
+
+Example:
+    ds = ds.map(decode, num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.cache().take(1000)
+
+Use instead:
+    ds = ds.map(decode, num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.take(1000).cache()
+
+Or, where a repeat comes before the cache:
+    ds = ds.map(decode, num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.cache().repeat()
+
+Fix class: same results. `take` keeps the first elements, before the cache as behind it. Where a
+loop is left early, it is not known which elements it wants, and only the advice is shown.
+
+When it is wrong: the first epoch always fills the cache, so nothing is said before the second. A
+pipeline that is built anew for each epoch loses its cache too: `dataset-rebuilt-per-epoch`.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.cache_use import CacheUse, cache_use
+from quickfit.signals.caching import free_bytes, gain_if_kept, passes, point_after
+from quickfit.signals.crowding import is_crowded_out
+from quickfit.source.calls import call_at
+from quickfit.source.chains import with_call_replaced
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_WAIT_SHARE = 0.10
+# What the cache would save must be most of what the pipeline does, or the wait stays.
+MIN_WORK_SHARE = 0.50
+# Later epochs in which the cache was seen being filled; one may have been an accident.
+MIN_WRITTEN = 2
+# The first pass is never saved; before the second, there is nothing to gain.
+MIN_PASSES = 2.0
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a cache that is filled again and again."""
+    if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
+        return None
+    if signals.wait.share < MIN_WAIT_SHARE:
+        return None
+    use = cache_use(signals)
+    if use is None or use.read:
+        return None
+    if use.written < MIN_WRITTEN and use.endless is None:
+        return None
+    total_s = sum(stage.work_s for stage in signals.stages)
+    saved_s = sum(stage.work_s for stage in use.saved)
+    if saved_s < MIN_WORK_SHARE * total_s or is_crowded_out(signals):
+        return None
+    found = _gain(signals, use)
+    if found is None or found.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary="this cache is never filled to its end, and never read",
+        where=signals.location(use.operation.file, use.operation.line),
+        evidence=(
+            Evidence(
+                "step time spent waiting for input",
+                signals.wait.share,
+                "share",
+                f"{signals.wait.requests} steps, {signals.wait.source}",
+            ),
+            _filled(use),
+            Evidence(
+                "of work per step before the cache",
+                saved_s,
+                "s",
+                f"{saved_s / total_s:.0%} of all work of the pipeline, on its threads",
+            ),
+        ),
+        gain=found,
+        cost_share=signals.wait.share * min(saved_s / total_s, 1.0),
+        claims=("input_wait",),
+        not_found=("an epoch in which the cache was read",),
+    )
+
+
+def _filled(use: CacheUse) -> Evidence:
+    if use.endless is not None:
+        return Evidence(
+            "elements went into a cache that has no end",
+            use.most,
+            "count",
+            f"{use.size} before the `repeat`, which never ends",
+        )
+    of = f" of {use.size}" if use.size else ""
+    detail = f"it had at most {use.most}{of} elements"
+    return Evidence("later epochs fill the cache again", use.written, "count", detail)
+
+
+def _gain(signals: Signals, use: CacheUse) -> Gain | None:
+    """Return what a complete cache would gain; None where it does not fit or is not asked for."""
+    # Where it never ends, neither its number of elements nor its size is known of the cache.
+    place = use.operation if use.endless is None else use.endless
+    point = point_after(signals, place, list(use.saved))
+    share = use.most / max(point.elements, 1)
+    # A pass that is left early needs only a part of the elements.
+    size_bytes = point.size_bytes * min(share, 1.0)
+    times = passes(signals, point) if use.endless is None else share
+    if size_bytes > free_bytes(signals) or times < MIN_PASSES:
+        return None
+    return gain_if_kept(signals, point, times)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Put the `take` or the `repeat` on the other side of the cache."""
+    use = cache_use(signals)
+    if use is None:
+        return None
+    if use.endless is not None:
+        return Fix(
+            title="Cache before the repeat",
+            kind=FixClass.SAME_RESULTS,
+            example=example(__doc__ or "", "Or, where a repeat comes before the cache"),
+        )
+    if use.taken is None:
+        return Fix(
+            title="Let an epoch read the dataset to its end, or take first what it needs",
+            kind=FixClass.SHOW_ONLY,
+            example=example(__doc__ or "", "Use instead"),
+        )
+    edit = _swapped(finding, signals, use)
+    before, after = edit or ("", "")
+    return Fix(
+        title="Take first, then cache",
+        kind=FixClass.SAME_RESULTS,
+        before=before,
+        after=after,
+        example="" if edit else example(__doc__ or "", "Use instead"),
+        note=f"Remove the `take` of line {use.taken.line} behind the cache." if edit else "",
+    )
+
+
+def _swapped(finding: Finding, signals: Signals, use: CacheUse) -> tuple[str, str] | None:
+    count = use.taken.facts.get("count") if use.taken is not None else None
+    if finding.where is None or not isinstance(count, int):
+        return None
+    text = signals.source_text(finding.where.file)
+    call = call_at(text, finding.where.line, "cache")
+    if call is None or call.args or call.keywords:
+        return None
+    return with_call_replaced(text, call, f".take({count}).cache()")
+
+
+CAUSE = Cause(
+    title="A cache is thrown away before it is full",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    resource="a cache that never completes",
+)

@@ -1,0 +1,147 @@
+"""Random changes to the images take most of the input's work, and all cores are busy with them.
+
+Why it is slow: turning, zooming or recolouring an image touches every pixel several times, for
+every image of every epoch. More threads do not help once all cores have work; only less work
+does, or a device of its own for it.
+
+How it shows: a tenth of the step time or more is spent waiting for input, the maps that draw
+random numbers and change images do most of the pipeline's work, and the cores are in use.
+
+Example:
+    def augment(image, label):
+        image = tf.image.random_hue(image, 0.1)
+        image = tf.image.random_contrast(image, 0.8, 1.2)
+        return tf.image.resize(image, (96, 96)), label
+
+Use instead:
+    def augment(image, label):
+        image = tf.image.resize(image, (96, 96))
+        image = tf.image.random_hue(image, 0.1)
+        image = tf.image.random_contrast(image, 0.8, 1.2)
+        return image, label
+
+Or, with an accelerator:
+    # the random layers are part of the model and run where it runs
+    layers = [keras.layers.RandomRotation(0.1), keras.layers.RandomZoom(0.2)]
+    model = keras.Sequential([*layers, model])
+
+Fix class: may change results. A small image that is turned differs a little from a turned image
+that is made small, and fewer or other operations train a little differently.
+
+When it is wrong: a map that decodes too may spend its time on that; it is only reported here when
+decoding so many pixels cannot take so long. A map on one thread beside idle cores is
+`sequential-map`. Flips, crops and brightness alone cost next to nothing and are never reported.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.augmenting import Augmenting, augmenting
+from quickfit.signals.crowding import is_crowded_out
+from quickfit.signals.gains import gain, predicted_step_s
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_WAIT_SHARE = 0.10
+# The random maps must be most of what the pipeline does, or cheaper ones change little.
+MIN_WORK_SHARE = 0.50
+# Below this share of the cores in use, something else than work holds the input up.
+MIN_BUSY_SHARE = 0.70
+# What is left of the work: on smaller images or with cheaper operations; on an accelerator, only
+# the way there.
+LEFT, LEFT_MOVED = (0.75, 0.4, 0.1), (0.2, 0.1, 0.0)
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report random changes to images that keep the cores busy while the step waits."""
+    if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
+        return None
+    found = augmenting(signals)
+    if found is None or signals.wait.share < MIN_WAIT_SHARE:
+        return None
+    busy = min(signals.step_cores / signals.cores, 1.0)
+    others = (signals.machine.other_cores or 0.0) / signals.cores
+    if found.share < MIN_WORK_SHARE or busy + others < MIN_BUSY_SHARE or is_crowded_out(signals):
+        return None
+    if found.slowest.parallelism <= 1 and busy < MIN_BUSY_SHARE:
+        return None  # sequential-map
+    gained = _gain(found, signals)
+    if gained.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary=f"`map({found.slowest.function or '…'})` changes images at random, at great cost",
+        where=found.slowest.location,
+        evidence=(
+            Evidence(
+                "step time spent waiting for input",
+                signals.wait.share,
+                "share",
+                f"{signals.wait.requests} steps, {signals.wait.source}",
+            ),
+            Evidence(
+                "of the pipeline's work is random changes to images",
+                found.share,
+                "share",
+                f"{', '.join(found.operations[:4])}: {found.work_s * 1e3:.0f} ms per step on"
+                f" {found.slowest.parallelism:.0f} threads",
+            ),
+            Evidence(
+                "of the cores in use on average",
+                busy,
+                "share",
+                f"{signals.step_cores:.1f} of {signals.cores:g}, and"
+                f" {signals.machine.other_cores or 0.0:.1f} by other programs",
+            ),
+        ),
+        gain=gained,
+        cost_share=signals.wait.share * found.share,
+        claims=("input_wait",),
+        not_found=("Python code in the map", "idle cores"),
+    )
+
+
+def _gain(found: Augmenting, signals: Signals) -> Gain:
+    work = signals.work
+    left = LEFT if work.is_shared else LEFT_MOVED
+    after = []
+    for part, faster, cores in zip(left, work.with_relief(), work.cores_after(), strict=True):
+        cpu_s = max(work.input_cpu_s - found.work_s * (1 - part), 0.0)
+        after.append(
+            predicted_step_s(faster, input_s=cpu_s / cores, input_cpu_s=cpu_s, cores=cores)
+        )
+    basis = (
+        f"between {left[2]:.0%} and {left[0]:.0%} of the work is left, by what replaces it"
+        if work.is_shared
+        else "the random changes run on the accelerator"
+    )
+    return gain(work.step_s, (after[0], after[1], after[2]), basis)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show the cheaper order, or where the random layers run faster."""
+    if signals.has_accelerator:
+        return Fix(
+            title="Make the random changes a part of the model",
+            kind=FixClass.MAY_CHANGE_RESULTS,
+            example=example(__doc__ or "", "Or, with an accelerator"),
+        )
+    return Fix(
+        title="Make the images small first; then fewer and cheaper random changes",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+        note=(
+            "Turning, zooming and shifting one after the other resample three times; one"
+            " transformation can do all. Flips and crops cost next to nothing."
+        ),
+    )
+
+
+CAUSE = Cause(
+    title="Random changes to images keep all cores busy",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+)

@@ -1,0 +1,133 @@
+"""A shuffle reads a large part of the data before it gives its first element, in every epoch.
+
+Why it is slow: `shuffle(n)` gives nothing before it holds n elements. With an n as large as the
+dataset, every epoch begins with reading all of it while the model waits, and ends with the model
+running while nothing is read.
+
+How it shows: the first step of an epoch takes much longer than the others, about as long as the
+stages before the shuffle need for what its buffer holds, and the buffer holds many batches.
+
+Example:
+    ds = tf.data.TFRecordDataset(files).shuffle(1_000_000).map(parse).batch(32)
+
+Use instead:
+    # the files in a new order each time, and a few thousand records mixed on top of that
+    ds = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
+    ds = ds.interleave(tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.shuffle(5_000).map(parse).batch(32)
+
+Fix class: may change results. A smaller buffer mixes less; data that lies in the files by class
+needs the shuffle of files, or has to be written in a mixed order once.
+
+When it is wrong: where a map before the shuffle makes the elements large, that shuffle belongs
+before the map: `shuffle-after-decode`. After a cache a refill is only a copy. The start of one
+long epoch is a small part of it and is not reported.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.refills import Refill, gain_of_overlap, holds_decoded, refill
+from quickfit.source.calls import call_at
+from quickfit.source.chains import with_first_argument
+
+# Below a tenth of the time the gain is smaller than the noise between runs.
+MIN_SHARE = 0.10
+# The stages above must explain at least this part of the slow start.
+MIN_EXPLAINED = 0.3
+# A buffer of so many batches can be made smaller and still mix what one batch is made of.
+MIN_BATCHES = 20
+# The batches that a buffer holds after the change.
+BATCHES_AFTER = 16
+# Never tell of a fix that would gain less.
+MIN_GAIN = 1.05
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report a shuffle that reads much before it gives anything, with the steps waiting."""
+    if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
+        return None
+    shuffle = signals.shuffle
+    if shuffle is None or shuffle.location is None or shuffle.is_after_cache:
+        return None
+    if holds_decoded(signals, shuffle):
+        return None  # shuffle-after-decode
+    found = refill(signals, shuffle)
+    if found.share < MIN_SHARE or found.explained_s < MIN_EXPLAINED * found.start_s:
+        return None
+    if found.held < MIN_BATCHES * found.per_step:
+        return None
+    gained = gain_of_overlap(
+        signals,
+        found,
+        f"reading goes on beside the model, on {signals.cores:g} cores that they share",
+    )
+    if gained.likely < MIN_GAIN:
+        return None
+    return Finding(
+        summary=f"`shuffle` takes in {found.held:,} elements before it gives the first",
+        where=shuffle.location,
+        evidence=(
+            Evidence(
+                "before the first step of an epoch",
+                found.start_s,
+                "s",
+                found.when,
+            ),
+            Evidence(
+                "elements in the shuffle's buffer",
+                found.held,
+                "count",
+                f"{found.held / found.per_step:.0f} batches",
+            ),
+            Evidence(
+                "of work before it to fill that",
+                found.explained_s,
+                "s",
+                "by tf.data's own model of the pipeline",
+            ),
+        ),
+        gain=gained,
+        cost_share=found.share,
+        claims=("first_step",) if found.is_once else ("epoch_start", "input_wait"),
+        is_of_whole=found.is_once,
+        not_found=("a cache before the shuffle", "a map before it that makes elements large"),
+    )
+
+
+def _smaller(found: Refill) -> int:
+    """Return a buffer of some batches, as a round number."""
+    wanted = max(round(BATCHES_AFTER * found.per_step), 1)
+    digits = int(10 ** (len(str(wanted)) - 1))
+    return min(-(-wanted // digits) * digits, found.held)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Give the shuffle a smaller buffer."""
+    shuffle = signals.shuffle
+    edit = None
+    if shuffle is not None and finding.where is not None:
+        text = signals.source_text(finding.where.file)
+        call = call_at(text, finding.where.line, "shuffle")
+        size = _smaller(refill(signals, shuffle))
+        edit = with_first_argument(text, call, f"{size:_}") if call is not None else None
+    before, after = edit or ("", "")
+    return Fix(
+        title="Hold a few batches in the shuffle, and shuffle the files before they are read",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        before=before,
+        after=after,
+        example="" if edit else example(__doc__ or "", "Use instead"),
+        note="A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
+    )
+
+
+CAUSE = Cause(
+    title="A shuffle takes in too much before it gives anything",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    resource="the shuffle's refill",
+)

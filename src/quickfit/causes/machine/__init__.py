@@ -1,0 +1,1 @@
+"""Causes outside the script: the machine it runs on."""

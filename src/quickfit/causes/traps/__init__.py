@@ -1,0 +1,1 @@
+"""Traps: the training is not what its author thinks it is."""

@@ -1,0 +1,132 @@
+"""Epochs end early, because the data ends before `steps_per_epoch` does.
+
+Why it is slow: it is wrong rather than slow. With `steps_per_epoch`, Keras goes on with the same
+iterator from epoch to epoch. A PyDataset or dataset of 10 batches and 7 steps gives epochs of 7,
+3, 7, 3 steps; a schedule, a callback and the curves then count epochs that are none. A generator
+that ends gives epochs of no step at all, and after them Keras trains on the two batches it had
+peeked at, over and over.
+
+How it shows: epochs before the last one ran fewer steps than `steps_per_epoch` asked for, or a
+generator gave later epochs less than the first one.
+
+Example:
+    model.fit(batches, steps_per_epoch=75, epochs=20)   # len(batches) == 100
+
+Use instead:
+    model.fit(batches, epochs=20)
+
+Or, for data that should be split into other epochs:
+    model.fit(dataset.repeat(), steps_per_epoch=75, epochs=20)
+
+Or, for a generator:
+    def batches():
+        while True:
+            yield from one_pass()
+    model.fit(batches(), steps_per_epoch=75, epochs=20)
+
+Fix class: repairs. Every epoch is then as long as it says.
+
+When it is wrong: a callback that ends an epoch early on purpose can only end the training with
+it, so the last epoch is not looked at.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.epoch_lengths import EpochLengths, epoch_lengths
+from quickfit.source.calls import call_at, without_keyword
+
+# Of fewer epochs one cannot tell a short one from the last one.
+MIN_EPOCHS = 2
+# One step too many in a hundred, as rounding up gives, changes nothing.
+MIN_LOST_SHARE = 0.05
+# How many lengths of epochs are written out.
+SHOWN = 6
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report epochs that ran out of data."""
+    loop = signals.loop
+    if loop.kind != "fit":
+        return None
+    lengths = epoch_lengths(signals)
+    if len(lengths.steps) < MIN_EPOCHS or not lengths.short:
+        return None
+    if lengths.lost_share < MIN_LOST_SHARE or not _is_confirmed(lengths, signals):
+        return None
+    return Finding(
+        summary=_summary(lengths),
+        where=loop.location,
+        evidence=_evidence(lengths, signals),
+        gain=Gain(1.0, 1.0, 1.0, "it trains on what it was meant to; it is no faster"),
+        cost_share=lengths.lost_share,
+        is_of_whole=True,
+    )
+
+
+def _is_confirmed(lengths: EpochLengths, signals: Signals) -> bool:
+    """Tell whether the data ended, and not just this epoch's part of it."""
+    # Where a number of steps was given, only the end of the data can make an epoch shorter. A
+    # generator is never begun again. A dataset without either may be of any length each time.
+    is_ended = lengths.is_asked or signals.loop.input == "generator"
+    return is_ended or bool(lengths.ran_out)
+
+
+def _summary(lengths: EpochLengths) -> str:
+    if 0 in lengths.short:
+        return "the input ended: some epochs ran no step at all"
+    own, asked = lengths.data_batches, lengths.asked
+    if lengths.is_asked and own is not None:
+        return f"`steps_per_epoch` is {asked}, but the data has {own} batches"
+    return "the input ended before the epoch did"
+
+
+def _evidence(lengths: EpochLengths, signals: Signals) -> tuple[Evidence, ...]:
+    seen = ", ".join(str(steps) for steps in lengths.steps[:SHOWN])
+    more = ", ..." if len(lengths.steps) > SHOWN else ""
+    found = [
+        Evidence(
+            "epochs ran fewer steps than they were asked for",
+            len(lengths.short),
+            "count",
+            f"of {len(lengths.steps)}; steps per epoch: {seen}{more}",
+        ),
+        Evidence("of the steps asked for were not run", lengths.lost_share, "share"),
+    ]
+    if lengths.data_batches is not None:
+        detail = f"`steps_per_epoch` asks for {lengths.asked}" if lengths.is_asked else ""
+        found.append(Evidence("batches are in the data", lengths.data_batches, "count", detail))
+    if lengths.ran_out:
+        found.append(
+            Evidence("times Keras said that the input ran out of data", lengths.ran_out, "count")
+        )
+    return tuple(found)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Remove `steps_per_epoch` where the data knows its length; else show a source that goes on."""
+    lengths = epoch_lengths(signals)
+    page, edit = __doc__ or "", None
+    if signals.loop.input == "generator":
+        shown = example(page, "Or, for a generator")
+        title = "Let the generator go on for ever"
+    else:
+        shown, title = example(page, "Use instead"), "Let every epoch take all of the data"
+        if finding.where is not None and lengths.is_asked:
+            text = signals.source_text(finding.where.file)
+            call = call_at(text, finding.where.line, "fit")
+            edit = without_keyword(text, call, "steps_per_epoch") if call is not None else None
+    before, after = edit or ("", "")
+    return Fix(
+        title=title,
+        kind=FixClass.REPAIRS,
+        before=before,
+        after=after,
+        example="" if before else shown,
+        note="Epochs are then longer or shorter than before: count schedules in steps.",
+    )
+
+
+CAUSE = Cause(title="The data ends before the epoch", symptom=Symptom.WRONG, detect=detect, fix=fix)

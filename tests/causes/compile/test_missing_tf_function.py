@@ -1,0 +1,117 @@
+"""`missing-tf-function`: fires when Python between operations is the step of a loop by hand."""
+
+import pytest
+
+from hand_runs import hand_run
+from quickfit.causes.compile.missing_tf_function import detect, fix
+from quickfit.errors import SignalMissing
+from quickfit.findings import FixClass
+
+from builders import SCRIPT
+
+SOURCE = """\
+import tensorflow as tf
+
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_of(y, model(x, training=True))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+for x, y in ds:
+    train_step(x, y)
+"""
+TAPE_LINE, GRADIENT_LINE, APPLY_LINE = 4, 6, 7
+# 300 operations of 50 us, of which large ones take little.
+SMALL = {"steps": 10, "ops": 3000, "ops_s": 0.15, "median_s": 4e-5, "heavy_s": 0.01}
+LARGE = {"steps": 10, "ops": 600, "ops_s": 0.95, "median_s": 3e-5, "heavy_s": 0.93}
+GRADIENT, APPLY = ("gradient", GRADIENT_LINE, 100, 0.02), ("apply", APPLY_LINE, 100, 0.02)
+
+
+def eager(ops=SMALL, text=SOURCE, **given):
+    kind = given.pop("kind", "custom")
+    base = {"eager_ops": ops, "step_s": 0.1, **given.pop("base", {})}
+    signals = hand_run(
+        kind,
+        **{
+            "stacks": [],
+            "calls": [GRADIENT, APPLY],
+            "call_s": 0.095,
+            "cpu_s": 0.09,
+            "wait_s": 0.001,
+            **given,
+            "facts": {"eager_loop": True, **given.pop("facts", {})},
+            "base": base,
+        },
+    )
+    tables = signals.recording.main.tables
+    tables["sources"] = [{"file": SCRIPT, "sha256": "", "text": text}]
+    if ops:
+        tables["eager_ops"][0]["window_s"] = 0.1 * ops["steps"]
+    return signals
+
+
+def test_fires_at_the_tape_with_its_operations_counted():
+    finding = detect(eager())
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == TAPE_LINE
+    assert finding.evidence[0].value == pytest.approx(300)
+    # All of the call but 15 ms inside operations; most of those are started, not run.
+    assert finding.cost_share == pytest.approx(0.92, abs=0.01)
+    assert 10 < finding.gain.low < finding.gain.likely <= finding.gain.high
+
+
+def test_fires_on_a_busy_machine_on_which_the_thread_stands_in_line():
+    busy = {"other_cores": 1.5, "delay_share": 0.5, "cpu_cores": 0.4}
+    assert detect(eager(cpu_s=0.03, base=busy)) is not None
+
+
+def test_of_an_optimizer_that_alone_runs_eagerly_only_its_time_counts():
+    finding = detect(eager(calls=[("apply", APPLY_LINE, 100, 0.04)]))
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == APPLY_LINE
+    assert finding.summary.startswith("the optimizer runs eagerly")
+    assert finding.cost_share == pytest.approx(0.4)
+    assert finding.gain.high < 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"ops": LARGE}, id="few and large operations"),
+        pytest.param({"cpu_s": 0.02}, id="the main thread waits for the operations"),
+        pytest.param({"facts": {"eager_loop": False}}, id="a compiled step"),
+        pytest.param({"calls": []}, id="no gradient and no optimizer in the loop"),
+        pytest.param({"kind": "fit"}, id="`fit`, which has a cause of its own"),
+        pytest.param({"kind": "predict", "facts": {"trains": False}}, id="no training"),
+        pytest.param({"step_s": 1.0, "base": {"step_s": 1.0}}, id="a small part of a step"),
+    ],
+)
+def test_stays_silent_when(given):
+    assert detect(eager(**given)) is None
+
+
+def test_says_that_it_could_not_look_without_a_count_of_operations():
+    with pytest.raises(SignalMissing, match="eager step"):
+        detect(eager(ops=None))
+
+
+def test_the_fix_decorates_the_step():
+    signals = eager()
+    shown = fix(detect(signals), signals)
+    assert shown is not None
+    assert shown.kind == FixClass.MAY_CHANGE_RESULTS
+    assert shown.before == "def train_step(x, y):"
+    assert shown.after == "@tf.function\ndef train_step(x, y):"
+
+
+def test_the_fix_names_what_needs_values_first():
+    signals = eager(text=SOURCE.replace("return loss", "return float(loss)"))
+    shown = fix(detect(signals), signals)
+    assert shown is not None
+    assert shown.before == ""
+    assert shown.example.startswith("@tf.function")
+    assert shown.note == "Take `float` out of the step first: they need values, not tensors."

@@ -1,0 +1,51 @@
+"""What of an eager step is Python, and what would be left compiled."""
+
+import pytest
+
+from hand_runs import hand_run
+from quickfit.signals.eager import delay_share, eager_step
+
+OPS = {"steps": 10, "ops": 1000, "ops_s": 0.4, "median_s": 1e-4, "heavy_s": 0.2}
+
+
+def looked(window_s=1.0, **given):
+    base = {"eager_ops": OPS, "step_s": 0.1, **given.pop("base", {})}
+    told = {"stacks": [], "call_s": 0.09, "cpu_s": 0.08, "wait_s": 0.0, **given}
+    signals = hand_run("custom", base=base, **told)
+    signals.recording.main.tables["eager_ops"][0]["window_s"] = window_s
+    return signals
+
+
+def test_python_is_what_is_not_inside_operations_and_the_starting_of_them():
+    step = eager_step(looked())
+    # 90 ms in calls, 40 of them inside operations, of which 100 times 0.1 ms is starting.
+    assert step.step_s == pytest.approx(0.1)
+    assert step.share == pytest.approx(0.6)
+    assert step.busy_share == pytest.approx(0.8)
+
+
+def test_the_large_operations_and_the_rest_of_the_step_stay():
+    worst_s, likely_s, best_s = eager_step(looked()).after_s
+    assert worst_s == pytest.approx(0.010 + 0.020 + 0.0003)
+    assert best_s < likely_s < worst_s
+    gained = eager_step(looked()).gain("why")
+    assert gained.low == pytest.approx(0.1 / worst_s)
+
+
+def test_a_look_at_slower_steps_is_scaled():
+    assert eager_step(looked(window_s=2.0)).share > eager_step(looked()).share
+
+
+def test_only_a_part_of_the_step_may_be_eager():
+    step = eager_step(looked(), at_most_s=0.02)
+    assert step.share == pytest.approx(0.2)
+    assert step.after_s[0] == pytest.approx(0.08 + 0.02 + 0.0003)
+
+
+def test_a_thread_that_stands_in_line_for_a_core_does_not_wait():
+    busy = looked(cpu_s=0.03, base={"delay_share": 0.6})
+    assert delay_share(busy) == pytest.approx(0.6)
+    assert eager_step(busy).busy_share == pytest.approx(0.9)
+    unread = looked(cpu_s=0.03)
+    unread.recording.main.tables["machine"] = []
+    assert eager_step(unread).busy_share == pytest.approx(0.3)

@@ -1,0 +1,105 @@
+"""Copies of a step, and the Python that makes what is copied."""
+
+import pytest
+
+from hand_runs import COMPILED_CALL, hand_run
+from quickfit.errors import SignalMissing
+from quickfit.signals.host_copies import asks_the_model, guilty_line, host_copies, making
+
+from builders import SCRIPT
+
+SOURCE = """\
+def sample():
+    rows = pick()
+    return tf.constant(rows)
+
+for number in range(100):
+    if number:
+        step(sample())
+    log(number)
+train()
+"""
+COPIED = {"outside_s": 0.06, "bytes": 5_000_000, "file": SCRIPT, "line": 3, "line_s": 0.05}
+
+
+def loop(stacks=(), **given):
+    copied = {**COPIED, **given.pop("copied", {})}
+    source = {"source": SOURCE, "head_line": 5, "copies_s": 0.01, "copied": copied}
+    return hand_run("custom", **{"stacks": list(stacks), **source, **given})
+
+
+def test_copies_are_told_per_step():
+    seen = host_copies(loop())
+    assert (seen.step_s, seen.bytes) == (pytest.approx(0.01), 500_000)
+    assert seen.inside_s == pytest.approx(0.004)
+    assert seen.location is not None
+    assert seen.location.text == "return tf.constant(rows)"
+
+
+def test_several_looks_are_taken_together():
+    signals = loop()
+    rows = signals.process.tables["copies"]
+    rows.append({**rows[0], "line": 7, "line_s": 0.2, "bytes": 15_000_000})
+    seen = host_copies(signals)
+    assert seen.bytes == 1_000_000
+    assert seen.location is not None
+    assert seen.location.line == 7
+
+
+@pytest.mark.parametrize("copied", [{"bytes": None}, {"loop": 9}])
+def test_without_a_look_it_is_not_known(copied):
+    with pytest.raises(SignalMissing):
+        host_copies(loop(copied=copied))
+
+
+def test_making_is_told_from_other_lines_of_the_loop_and_from_calls():
+    stacks = [((COMPILED_CALL,), 7, 100), ((), 7, 30), ((), 8, 10), ((), 9, 5)]
+    signals = loop(stacks, copied={"line": 7})
+    where = host_copies(signals).location
+    assert where is not None
+    made = making(signals, where)
+    assert (made.outside, made.making) == (45, 30)
+    assert made.line is not None
+    assert (made.line.line, made.line_share) == (7, 1.0)
+
+
+def test_making_in_a_function_that_the_loop_calls():
+    stacks = [(((SCRIPT, "sample"),), 7, 30), (((SCRIPT, "log"),), 8, 10)]
+    signals = loop(stacks)
+    frames = signals.process.tables["frames"]
+    # The first is at the line that makes the rows, the others are of the loop.
+    frames[0] |= {"line": 3, "is_user": 1}
+    frames[2] |= {"line": 50, "is_user": 1}
+    where = host_copies(signals).location
+    assert where is not None
+    made = making(signals, where)
+    assert (made.outside, made.making) == (40, 30)
+    assert made.line is not None
+    assert made.line.line == 3
+
+
+def test_few_samples_say_nothing():
+    signals = loop([((), 7, 5)])
+    where = host_copies(signals).location
+    assert where is not None
+    with pytest.raises(SignalMissing, match="samples"):
+        making(signals, where)
+
+
+@pytest.mark.parametrize(("made_s", "line"), [(0.030, 7), (0.015, 3)])
+def test_the_line_that_takes_much_longer_is_named(made_s, line):
+    signals = loop([((), 7, 40)])
+    seen = host_copies(signals)
+    assert seen.location is not None
+    signals.process.tables["copies"][0]["line"] = 7
+    copied_here = host_copies(signals).location
+    assert copied_here is not None
+    where = guilty_line(seen, making(signals, copied_here), made_s)
+    assert where is not None
+    assert where.line == line
+
+
+@pytest.mark.parametrize(("looks", "expected"), [(0, False), (5, False), (50, True)])
+def test_a_loop_that_asks_its_model_is_told(looks, expected):
+    calls = [("function", 7, 100, 0.05), ("predict", 8, looks, 0.01)]
+    assert asks_the_model(loop(calls=calls)) is expected

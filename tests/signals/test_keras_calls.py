@@ -1,0 +1,55 @@
+"""What samples tell of calls of Keras."""
+
+import pytest
+
+from hand_runs import COMPILED, MAKE_ITERATOR, PREDICT, RESET, TRAIN_ON_BATCH, TRAINER, hand_run
+from quickfit.signals.keras_calls import (
+    metric_samples,
+    per_batch_share,
+    predict_line,
+    predict_samples,
+)
+
+GET_DATA = (TRAINER, "get_data")
+
+
+def test_samples_inside_predict_are_split_by_what_it_does():
+    stacks = [
+        ((MAKE_ITERATOR, PREDICT), 12, 6),
+        ((COMPILED, PREDICT), 12, 2),
+        ((MAKE_ITERATOR, GET_DATA, PREDICT), 12, 1),
+        ((), 20, 1),
+    ]
+    signals = hand_run("custom", stacks=stacks, calls=[("predict", 12, 30, 0.05)])
+    line = predict_line(signals)
+    assert line is not None
+    seen = predict_samples(signals.main_stacks(), line.location)
+    assert (seen.total, seen.inside, seen.model, seen.rows) == (10, 9, 2, 1)
+    assert seen.rows_share == pytest.approx(1 / 3)
+
+
+def test_the_first_call_which_compiles_is_left_out():
+    signals = hand_run("custom", stacks=[], calls=[("predict", 12, 30, 0.05)])
+    row = signals.process.tables["calls"][0]
+    row["wall_s"], row["longest_s"] = row["wall_s"] + 1.0, 1.05
+    line = predict_line(signals)
+    assert line is not None
+    assert line.call_s == pytest.approx(0.05)
+
+
+def test_without_samples_nothing_is_said_to_be_per_batch():
+    assert per_batch_share([]) == (0.0, 0)
+
+
+def test_resetting_metrics_is_a_part_of_train_on_batch():
+    stacks = [((COMPILED, TRAIN_ON_BATCH), 30, 3), ((RESET, TRAIN_ON_BATCH), 30, 1)]
+    signals = hand_run("train_on_batch", stacks=stacks)
+    assert per_batch_share(signals.main_stacks()) == (0.25, 4)
+
+
+def test_taking_a_tensor_apart_is_reading_it():
+    tensor = ("/usr/lib/site-packages/tensorflow/python/framework/tensor.py", "__next__")
+    iterator = ("/usr/lib/site-packages/tensorflow/python/data/ops/iterator_ops.py", "__next__")
+    signals = hand_run("custom", stacks=[((tensor,), 31, 3), ((iterator,), 30, 5), ((), 32, 1)])
+    seen = metric_samples(signals)
+    assert (seen.outside, seen.reading) == (4, 3)

@@ -1,0 +1,87 @@
+"""Where a tape is, and whether the function around it is a step that can be compiled."""
+
+import pytest
+
+from quickfit.source.tapes import function_around, is_a_step, python_only, tape_line
+
+STEP = """\
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = f(x)
+    return tape.gradient(loss, w)
+"""
+INLINE = """\
+for x in ds:
+    with tf.GradientTape() as tape:
+        loss = f(x)
+    g = tape.gradient(loss, w)
+"""
+TWO = """\
+def step(x):
+    with GradientTape() as one, GradientTape() as other:
+        loss = f(x)
+    with open("log") as log:
+        pass
+    a = one.gradient(loss, w)
+    with tf.GradientTape(persistent=True) as third:
+        b = f(x)
+    return third.gradient(b, w)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        (STEP, 4, 2),
+        (INLINE, 4, 2),
+        (STEP.replace("tf.GradientTape", "Tape"), 4, 2),
+        (TWO, 6, 2),
+        (TWO, 9, 7),
+        ("tape = tf.GradientTape()\ng = tape.gradient(a, b)\n", 2, None),
+        ("def broken(:\n", 1, None),
+    ],
+)
+def test_the_tape_is_the_last_one_before_the_line(text, line, found):
+    assert tape_line(text, line) == found
+
+
+def test_the_innermost_function_is_found():
+    text = "def outer():\n    def inner():\n        go()\n    inner()\n"
+    inner, outer = function_around(text, 3), function_around(text, 4)
+    assert inner is not None
+    assert outer is not None
+    assert (inner.name, outer.name) == ("inner", "outer")
+    assert function_around("go()\n", 1) is None
+    assert function_around("def broken(:\n", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "is_one"),
+    [
+        pytest.param(STEP, 2, True, id="a step"),
+        pytest.param(
+            "def train():\n    for x in ds:\n        go(x)\n", 3, False, id="the whole training"
+        ),
+        pytest.param(
+            "def step(x):\n    go(x)\n    for v in w:\n        v.f()\n", 2, True, id="a loop beside"
+        ),
+        pytest.param("@checked\ndef step(x):\n    go(x)\n", 3, False, id="decorated"),
+        pytest.param("def step(x):\n    yield go(x)\n", 2, False, id="a generator"),
+        pytest.param("def step(x):\n    return go(x).numpy()\n", 2, False, id="needs a value"),
+    ],
+)
+def test_a_step_is_a_function_that_can_be_compiled_as_it_is(text, line, is_one):
+    function = function_around(text, line)
+    assert function is not None
+    assert is_a_step(function, line) is is_one
+
+
+def test_what_needs_values_is_named_once():
+    text = "def step(x):\n    losses.append(float(x))\n    print(float(x))\n    tf.print(x)\n"
+    function = function_around(text, 2)
+    assert function is not None
+    assert python_only(function) == ["append", "float", "print"]
+    text = "def step(x):\n    return np.mean(x.numpy())\n"
+    function = function_around(text, 2)
+    assert function is not None
+    assert python_only(function) == ["np.mean", "numpy"]
