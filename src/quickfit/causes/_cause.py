@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, Symptom
 from quickfit.signals import Signals
 
 
@@ -30,6 +30,13 @@ class Cause:
     resource: str = ""
     name: str = ""
     page: str = ""
+
+
+def waiting(signals: Signals) -> Evidence:
+    """Return the fact that most causes about the input begin with."""
+    wait = signals.wait
+    detail = f"{wait.requests} steps, {wait.source}"
+    return Evidence("step time spent waiting for input", wait.share, "share", detail)
 
 
 def example(page: str, section: str) -> str:

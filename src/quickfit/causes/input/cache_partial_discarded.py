@@ -28,7 +28,7 @@ pipeline that is built anew for each epoch loses its cache too: `dataset-rebuilt
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.cache_use import CacheUse, cache_use
@@ -71,12 +71,7 @@ def detect(signals: Signals) -> Finding | None:
         summary="this cache is never filled to its end, and never read",
         where=signals.location(use.operation.file, use.operation.line),
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             _filled(use),
             Evidence(
                 "of work per step before the cache",

@@ -35,7 +35,7 @@ decoding so many pixels cannot take so long. A map on one thread beside idle cor
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.augmenting import Augmenting, augmenting
@@ -75,12 +75,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=f"`map({found.slowest.function or '…'})` changes images at random, at great cost",
         where=found.slowest.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "of the pipeline's work is random changes to images",
                 found.share,

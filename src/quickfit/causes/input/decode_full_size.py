@@ -35,7 +35,7 @@ read from the files it is estimated from their bytes, and the summary says "may"
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -81,12 +81,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=_summary(images),
         where=images.location or stage.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "in this map per image",
                 call_s,

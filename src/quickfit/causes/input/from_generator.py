@@ -41,7 +41,7 @@ are kept from the cores by other programs is not reported.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -96,12 +96,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=f"`from_generator({slowest.function or '…'})` makes every element in Python",
         where=slowest.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "in the generator per step",
                 busy_s,

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -103,12 +103,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=f"`map({slowest.function or '…'})` is called for every element before `batch`",
         where=slowest.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "in this map per step",
                 slowest.work_s,

@@ -29,7 +29,7 @@ Where other programs take the cores, the wait may be theirs, and nothing is repo
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes
@@ -78,12 +78,7 @@ def detect(signals: Signals) -> Finding | None:
         summary="the same work on the same data is done again in every epoch",
         where=point.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "of work per step that gives the same every time",
                 point.saved_s,

@@ -42,7 +42,7 @@ the cores is not its own fault; then nothing is reported here.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -87,12 +87,7 @@ def detect(signals: Signals) -> Finding | None:
     own = signals.hot_line_of((source.name, *ENTRIES))
     where = own.location if own else source.location
     evidence = [
-        Evidence(
-            "step time spent waiting for input",
-            signals.wait.share,
-            "share",
-            f"{signals.wait.requests} steps, {signals.wait.source}",
-        ),
+        waiting(signals),
         _time_of_batch(source),
     ]
     if line is not None and line.samples >= MIN_WORKER_SAMPLES:

@@ -37,7 +37,7 @@ arrays, OpenCV) uses several cores, and nothing is reported. Nor is a function t
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -97,12 +97,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=f"`map({slowest.function or '…'})` calls Python for every {_unit(slowest)}",
         where=_place(slowest, signals),
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "in this map per step",
                 slowest.work_s,

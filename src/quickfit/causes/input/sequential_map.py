@@ -22,7 +22,7 @@ not help. When all cores are busy already, more threads do not help either: noth
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -72,12 +72,7 @@ def detect(signals: Signals) -> Finding | None:
         summary=f"`map({stage.function or '…'})` runs on one thread",
         where=stage.location,
         evidence=(
-            Evidence(
-                "step time spent waiting for input",
-                signals.wait.share,
-                "share",
-                f"{signals.wait.requests} steps, {signals.wait.source}",
-            ),
+            waiting(signals),
             Evidence(
                 "in this map per step",
                 stage.work_s,
