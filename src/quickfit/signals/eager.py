@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quickfit.errors import SignalMissing
-from quickfit.findings import Gain
+from quickfit.findings import Evidence, Gain
 from quickfit.signals._facade import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.loops import EagerOps
@@ -15,6 +15,7 @@ from quickfit.signals.loops import EagerOps
 # eager steps were 2.1 to 32 times as long, and these three gave 1.2 to 33.
 KEPT = (1.0, 0.5, 0.25)
 GRAPH_OP_S = (3e-6, 1e-6, 1e-6)
+WAITS = "it waits while a compiled step runs"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,19 @@ class EagerStep:
     def gain(self, basis: str) -> Gain:
         """Return what compiling the step gains."""
         return gain(self.step_s, self.after_s, basis)
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return the facts that show it."""
+        counted, took = f"counted over {self.ops.steps} steps", f"of {self.step_s * 1e3:.1f} ms"
+        started = "operations started from Python per step"
+        python = "of the step is Python and starting operations"
+        return (
+            Evidence(
+                "operations started from Python per step", self.ops.per_step, "count", counted
+            ),
+            Evidence(python, self.share, "share", took),
+            Evidence("of the step the main thread is busy", self.busy_share, "share", WAITS),
+        )
 
 
 def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep:

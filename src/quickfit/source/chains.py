@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from quickfit.source.calls import parsed
+from quickfit.source.calls import _edit, _lines
 
 Edit = tuple[str, str]
 
@@ -50,14 +50,3 @@ def _changed(text: str, call: ast.Call, change: Callable[[str, str], str]) -> Ed
     data = lines[call.end_lineno - 1].encode()
     head, tail = data[: call.end_col_offset].decode(), data[call.end_col_offset or 0 :].decode()
     return _edit(lines, call.end_lineno, change(head, tail))
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _edit(lines: list[str], line: int, after: str) -> Edit | None:
-    """Return a line before and after an edit, unless the text would no longer be Python."""
-    if parsed("\n".join([*lines[: line - 1], after, *lines[line:]])) is None:
-        return None
-    return lines[line - 1].strip(), after.strip()

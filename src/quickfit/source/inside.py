@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from quickfit.source.calls import parsed
+from quickfit.source.calls import _name, parsed
 
 
 def call_in(text: str, first_line: int, name: str) -> ast.Call | None:
@@ -28,15 +28,8 @@ def call_line(text: str, line: int, word: str) -> int:
     """Return the line on which the call at a line stands whose name has a word in it."""
     tree = parsed(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree else []
-    spanning = [c for c in calls if c.lineno <= line <= (c.end_lineno or 0) and word in _called(c)]
+    spanning = [c for c in calls if c.lineno <= line <= (c.end_lineno or 0) and word in _name(c)]
     return max((call.func.end_lineno or line for call in spanning), default=line)
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _begins(node: ast.AST, line: int) -> bool:
@@ -46,4 +39,4 @@ def _begins(node: ast.AST, line: int) -> bool:
 
 
 def _is_call(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and _called(node) == name
+    return isinstance(node, ast.Call) and _name(node) == name

@@ -35,7 +35,7 @@ loop costs it little. Then nothing is reported.
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.signals.loops import Call
@@ -71,26 +71,7 @@ def detect(signals: Signals) -> Finding | None:
     return Finding(
         summary=f"{what} runs eagerly, one operation at a time from Python",
         where=_place(call, signals),
-        evidence=(
-            Evidence(
-                "operations started from Python per step",
-                step.ops.per_step,
-                "count",
-                f"counted over {step.ops.steps} steps",
-            ),
-            Evidence(
-                "of the step is Python and starting operations",
-                step.share,
-                "share",
-                f"of {step.step_s * 1e3:.1f} ms",
-            ),
-            Evidence(
-                "of the step the main thread is busy",
-                step.busy_share,
-                "share",
-                "it waits while a compiled step runs",
-            ),
-        ),
+        evidence=step.evidence(),
         gain=found,
         cost_share=step.share,
         claims=("step",),

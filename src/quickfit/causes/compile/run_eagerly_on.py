@@ -24,7 +24,7 @@ mode costs it little. Then nothing is reported.
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.source.calls import call_at, without_keyword
@@ -51,26 +51,7 @@ def detect(signals: Signals) -> Finding | None:
     return Finding(
         summary="the train step runs eagerly, one operation at a time from Python",
         where=_place(signals),
-        evidence=(
-            Evidence(
-                "operations started from Python per step",
-                step.ops.per_step,
-                "count",
-                f"counted over {step.ops.steps} steps",
-            ),
-            Evidence(
-                "of the step is Python and starting operations",
-                step.share,
-                "share",
-                f"of {step.step_s * 1e3:.1f} ms",
-            ),
-            Evidence(
-                "of the step the main thread is busy",
-                step.busy_share,
-                "share",
-                "it waits while a compiled step runs",
-            ),
-        ),
+        evidence=step.evidence(),
         gain=found,
         cost_share=step.share,
         claims=("step",),
