@@ -47,9 +47,7 @@ class EagerStep:
         started = "operations started from Python per step"
         python = "of the step is Python and starting operations"
         return (
-            Evidence(
-                "operations started from Python per step", self.ops.per_step, "count", counted
-            ),
+            Evidence(started, self.ops.per_step, "count", counted),
             Evidence(python, self.share, "share", took),
             Evidence("of the step the main thread is busy", self.busy_share, "share", WAITS),
         )
