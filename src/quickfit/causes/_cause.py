@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 
 
@@ -18,6 +20,8 @@ class Cause:
         symptom: what the user sees.
         detect: a finding where the run suffers from it, None where it does not.
         fix: the change that removes it; None where there is only advice on the page.
+        changes: the edits that make the fix in the user's files, the best first; none where the
+            code is not recognised.
         resource: what an input with this cause has run out of; empty where measuring tells.
         name: the public id, from the file's name; set by the catalogue.
         page: the file's docstring; set by the catalogue.
@@ -27,6 +31,7 @@ class Cause:
     symptom: Symptom
     detect: Callable[[Signals], Finding | None]
     fix: Callable[[Finding, Signals], Fix | None] | None = None
+    changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
     resource: str = ""
     name: str = ""
     page: str = ""

@@ -1,0 +1,1 @@
+"""Changes to a user's source that remove a cause: recognised with `ast`, written with LibCST."""
