@@ -20,11 +20,17 @@ MAY_IMPORT = {
     "pipeline_model": set(),
     "measuring": set(),
     "probes": {"recording", "pipeline_model"},
-    "launch": {"probes", "recording", "diagnosis", "report", "findings"},
+    "launch": {"probes", "recording", "diagnosis", "report", "findings", "trial"},
+    "trial": {"probes"},
     "signals": {"recording", "source", "pipeline_model", "findings"},
     "fixes": {"findings", "source"},
     "causes": {"signals", "findings", "source", "fixes"},
-    "diagnosis": {"causes", "signals", "findings", "recording"},
+    "diagnosis": {"causes", "signals", "findings", "recording", "fixes"},
+    "proof": {"launch", "recording", "signals", "measuring", "findings", "fixes", "trial"},
+    "fixing": {
+        *("launch", "recording", "diagnosis", "causes", "findings", "fixes", "proof"),
+        *("report", "measuring"),
+    },
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
     "integrations": {"launch", "probes", "recording", "diagnosis", "report"},
@@ -37,8 +43,10 @@ CATCHES_EVERYTHING = {
     "launch/verdict.py": "a failing report must not change the script's exit code",
     "launch/follow.py": "a failing early verdict must not end the run",
     "diagnosis/engine.py": "a failing cause must not keep the others from being told",
+    "diagnosis/candidates.py": "a failing fix must not keep the others from being made",
+    "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
-TENSORFLOW_ALLOWED = {"probes", "demo/scripts"}
+TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts"}
 
 
 def modules():

@@ -19,14 +19,14 @@ def test_the_script_is_told_when_to_stop(started, monkeypatch, tmp_path):
     monkeypatch.setenv("QUICKFIT_RUN", str(tmp_path))
     monkeypatch.setenv("QUICKFIT_STOP", '{"steps": 5}')
     child.boot("main")
-    assert started == [(tmp_path, {"role": "main", "stop": {"steps": 5}})]
+    assert started == [(tmp_path, {"role": "main", "stop": {"steps": 5}, "patches": {}})]
 
 
 def test_a_descendant_is_never_stopped(started, monkeypatch, tmp_path):
     monkeypatch.setenv("QUICKFIT_RUN", str(tmp_path))
     monkeypatch.setenv("QUICKFIT_STOP", '{"steps": 5}')
     child.boot("descendant")
-    assert started == [(tmp_path, {"role": "descendant", "stop": None})]
+    assert started == [(tmp_path, {"role": "descendant", "stop": None, "patches": {}})]
 
 
 def test_a_run_whose_folder_is_gone_is_not_recorded(started, monkeypatch, tmp_path):

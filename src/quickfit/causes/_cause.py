@@ -22,6 +22,7 @@ class Cause:
         fix: the change that removes it; None where there is only advice on the page.
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
+        counts_start: the time before the first step is part of what it costs.
         resource: what an input with this cause has run out of; empty where measuring tells.
         name: the public id, from the file's name; set by the catalogue.
         page: the file's docstring; set by the catalogue.
@@ -32,6 +33,7 @@ class Cause:
     detect: Callable[[Signals], Finding | None]
     fix: Callable[[Finding, Signals], Fix | None] | None = None
     changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
+    counts_start: bool = False
     resource: str = ""
     name: str = ""
     page: str = ""

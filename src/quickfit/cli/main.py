@@ -16,11 +16,14 @@ from typing import Annotated
 import typer
 
 from quickfit import __version__
+from quickfit.cli.fix import OPTIONS as FIX_OPTIONS
 from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
-COMMANDS = ("run", "report", "explain", "demo")
+COMMANDS = ("run", "report", "fix", "explain", "demo")
+# Commands after whose script everything belongs to the script.
+_SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS}
 
 
 def main() -> None:
@@ -68,6 +71,7 @@ def _quickfit(
         quickfit run train.py --epochs 3     watch a script; its output stays its own
         quickfit train.py --epochs 3         the same, for short
         quickfit report                      the report of the newest run again
+        quickfit fix train.py                make the fix, and prove that it helps
         quickfit explain sequential-map      what a cause means and how to remove it
         quickfit demo                        the whole story on a small case
 
@@ -87,8 +91,8 @@ def arranged(args: Sequence[str]) -> list[str]:
         return ["--help"]
     if words[0] not in COMMANDS and _means_run(words[0]):
         words.insert(0, "run")
-    if words[0] == "run":
-        own = _own_length(words[1:]) + 1
+    if words[0] in _SCRIPT_OPTIONS:
+        own = _own_length(words[1:], _SCRIPT_OPTIONS[words[0]]) + 1
         return [*words[:own], "--", *words[own:]] if own < len(words) else words
     if not words[0].startswith("-") and words[0] not in COMMANDS:
         raise UsageError(_unknown(words[0]))
@@ -102,8 +106,8 @@ def _means_run(word: str) -> bool:
     return word.endswith(".py") or Path(word).exists()
 
 
-def _own_length(words: list[str]) -> int:
-    """Return how many words of `run` come before the script's own."""
+def _own_length(words: list[str], options: dict[str, bool]) -> int:
+    """Return how many words of a command come before the script's own."""
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] != "-":
         word = words[position]
@@ -111,7 +115,7 @@ def _own_length(words: list[str]) -> int:
             return min(position + (2 if word == "-m" else 1), len(words))
         if word == "--":
             return len(words)  # arranged already
-        position += 2 if RUN_OPTIONS.get(word) else 1
+        position += 2 if options.get(word) else 1
     return min(position, len(words))
 
 

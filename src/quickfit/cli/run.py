@@ -119,7 +119,7 @@ def asked_stop(steps: str | None, duration: str | None) -> dict[str, float] | No
     if steps is not None:
         stop["steps"] = _steps(steps)
     if duration is not None:
-        stop["seconds"] = _seconds(duration)
+        stop["seconds"] = time_of("--for", duration)
     return stop or None
 
 
@@ -132,12 +132,17 @@ def _steps(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def time_of(option: str, text: str) -> float:
+    """Return the seconds that the value of an option means.
+
+    Raises:
+        UsageError: it is not a length of time.
+    """
     match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(s|min|m|h|)", text.strip())
     seconds = float(match[1]) * _UNITS_S[match[2]] if match else 0.0
     if seconds <= 0:
         raise UsageError(
-            f"--for {text}: this is not a length of time.\n"
-            "Give seconds, minutes or hours: --for 90, --for 60s, --for 5m, --for 1h."
+            f"{option} {text}: this is not a length of time.\n"
+            f"Give seconds, minutes or hours: {option} 90, {option} 60s, {option} 5m, {option} 1h."
         )
     return seconds

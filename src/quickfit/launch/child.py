@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from quickfit.trial.spec import EXIT_NOT_BEGUN, VARIABLE
 
 RUN_VARIABLE = "QUICKFIT_RUN"
 ROLE_VARIABLE = "QUICKFIT_ROLE"
@@ -23,14 +28,31 @@ def boot(role: str) -> None:
     Args:
         role: `main` for the script itself, `descendant` for a process it started.
     """
+    patches = _begin_trial(role)
     folder = Path(os.environ[RUN_VARIABLE])
     if not folder.is_dir():
         return  # a process that outlived its run, whose recording was removed
     from quickfit.probes import session
 
-    session.start(folder, role=role, stop=asked_stop() if role == "main" else None)
+    stop = asked_stop() if role == "main" else None
+    session.start(folder, role=role, stop=stop, patches=patches)
     if os.environ.get(MEMORY_VARIABLE):
         session.follow_allocations()
+
+
+def _begin_trial(role: str) -> dict[str, list[Callable[[ModuleType], None]]]:
+    """Make this process a trial where it is one; a script is never run unguarded as one."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return {}
+    try:
+        from quickfit.trial import setup
+
+        return setup.prepare(path, role)
+    except BaseException as error:  # noqa: BLE001 - anything: nothing may run unguarded
+        sys.stderr.write(f"quickfit: the trial could not be begun: {error!r}\n")
+        sys.stderr.flush()
+        os._exit(EXIT_NOT_BEGUN)
 
 
 def asked_stop() -> dict[str, Any] | None:  # numbers by name, as JSON carries them

@@ -81,7 +81,7 @@ def prepare(target: Target, output: Path | None) -> Place:
     folders.create(folder)
     if output is None:
         folders.drop_old_runs(folder.parent)
-    place = Place(folder, folder, _facts(target))
+    place = Place(folder, folder, run_facts(target))
     if folders.is_on_network(folder):
         # Said in the promised folder too: whoever finds it after a power cut knows where to look.
         local = Path(tempfile.mkdtemp(prefix="quickfit-", suffix=".qfrun"))
@@ -91,14 +91,15 @@ def prepare(target: Target, output: Path | None) -> Place:
     return place
 
 
-def _facts(target: Target) -> dict[str, Any]:
-    script = target.script
+def run_facts(target: Target, cwd: Path | None = None) -> dict[str, Any]:
+    """Return what is known of a run before it begins."""
+    script, cwd = target.script, cwd or Path.cwd()
     return {
         "command": target.command(),
-        "script": target.module if script is None else str(Path(script).absolute()),
+        "script": target.module if script is None else str(cwd / script),
         "module": target.module,
         "argv": list(target.args),
-        "cwd": str(Path.cwd()),
+        "cwd": str(cwd),
         "pid": None,
         "python": sys.version.split()[0],
         "quickfit": __version__,

@@ -96,6 +96,8 @@ class State:
     steps: int = 0
     stop_steps: int | None = None
     stop_at_s: float | None = None
+    # Asked after every step, in a trial: True ends the script there.
+    at_step: Callable[[], bool] | None = None
 
     def new_id(self, kind: str) -> int:
         """Return the next number for a loop, an iterator or a dataset of this process."""

@@ -45,13 +45,20 @@ _last: State | None = None
 _forking = threading.RLock()
 
 
-def start(folder: Path, *, role: str, stop: dict[str, float] | None = None) -> None:
+def start(
+    folder: Path,
+    *,
+    role: str,
+    stop: dict[str, float] | None = None,
+    patches: dict[str, list[Patch]] | None = None,
+) -> None:
     """Watch this process from now on.
 
     Args:
         folder: the run's folder, which exists.
         role: `main` for the script itself, `descendant` for a process it started.
         stop: `{"steps": n}` or `{"seconds": s}` to end the script early at a step boundary.
+        patches: what else to do after which import.
     """
     if Current.state is not None:
         return
@@ -60,7 +67,7 @@ def start(folder: Path, *, role: str, stop: dict[str, float] | None = None) -> N
     state.stop_at_s = (
         time.perf_counter() + stop["seconds"] if stop and stop.get("seconds") else None
     )
-    _install_hooks(state)
+    _install_hooks(state, patches or {})
     if role == "main":
         # On disk before the script's first line: however it ends, there is a recording.
         state.writer.flush()
@@ -166,8 +173,8 @@ def _new_state(folder: Path, role: str) -> State:
     return state
 
 
-def _install_hooks(state: State) -> None:
-    patches: dict[str, list[Patch]] = {}
+def _install_hooks(state: State, more: dict[str, list[Patch]]) -> None:
+    patches = {name: list(found) for name, found in more.items()}
     for module in _HOOKING:
         for name, patch in module.patches().items():
             patches.setdefault(name, []).append(patch)

@@ -14,11 +14,14 @@ from quickfit.probes._state import State, now
 
 def is_asked(state: State) -> bool:
     """Tell whether the script is to be ended early at all."""
-    return state.stop_steps is not None or state.stop_at_s is not None
+    is_limited = state.stop_steps is not None or state.stop_at_s is not None
+    return is_limited or state.at_step is not None
 
 
 def is_due(state: State) -> bool:
-    """Tell whether the limit given on the command line has been reached."""
+    """Tell whether the limit given on the command line has been reached, or a trial is over."""
+    if state.at_step is not None and state.at_step():
+        return True
     if state.stop_steps is not None and state.steps >= state.stop_steps:
         return True
     return state.stop_at_s is not None and now() >= state.stop_at_s

@@ -1,0 +1,1 @@
+"""From a script or a recording to fixes that are proven, shown and written."""

@@ -1,0 +1,68 @@
+"""Says what is being done: a line that is rewritten on a terminal, few lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from quickfit import units
+from quickfit.report.text import encodable
+
+# In a pipe or a log, a line at most so often.
+QUIET_S = 10.0
+WIDTH = 100
+
+
+class Ticker:
+    """Tells which candidate is being tried, how far, and how much time is left.
+
+    Args:
+        stream: where to write.
+        left_s: returns the time left, or None where there is no limit.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        left_s: Callable[[], float | None] = lambda: None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._left_s = left_s
+        self._clock = clock
+        self._title = ""
+        self._said_s = -QUIET_S
+        self._width = 0
+
+    def begin(self, title: str) -> None:
+        """Begin with something else."""
+        self._title = title
+        self._said_s = -QUIET_S
+        self.tell("")
+
+    def tell(self, text: str) -> None:
+        """Say how far it is."""
+        parts = [part for part in (self._title, text, self._left()) if part]
+        line = encodable("quickfit: " + " · ".join(parts), getattr(self._stream, "encoding", None))
+        if self._stream.isatty():
+            line = line[: WIDTH - 1]
+            self._stream.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        elif self._clock() - self._said_s >= QUIET_S:
+            self._said_s = self._clock()
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def _left(self) -> str:
+        left_s = self._left_s()
+        return "" if left_s is None else f"{units.seconds(left_s)} of the budget left"
+
+    def clear(self) -> None:
+        """Take the line away again, where it can be."""
+        if self._stream.isatty() and self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._stream.flush()
+            self._width = 0

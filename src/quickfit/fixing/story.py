@@ -1,0 +1,253 @@
+"""The whole way: run or read, diagnose, make candidates, prove each, prove all together."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from quickfit.causes import catalogue
+from quickfit.diagnosis import diagnose_recording
+from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
+from quickfit.errors import FixError, RecordingError, UsageError
+from quickfit.findings import Diagnosis, FixClass
+from quickfit.fixes.change import Change, is_in_conflict, merged
+from quickfit.fixing.progress import Ticker
+from quickfit.fixing.sources import Sources, sources_of
+from quickfit.launch.target import Target
+from quickfit.proof.budget import Budget
+from quickfit.proof.observe import observe
+from quickfit.proof.outcome import Outcome
+from quickfit.proof.pair import Setting
+from quickfit.proof.prove import Claim, Prover
+from quickfit.proof.trial import free_bytes
+from quickfit.recording import folder as folders
+from quickfit.recording.reader import Recording, read
+
+# A trial gets so many times as long to its first step as the script took when it was watched.
+PATIENCE = 5.0
+MIN_PATIENCE_S = 90.0
+# Without a recording of its own memory, this much is taken for granted.
+TRIAL_BYTES = 2e9
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    Args:
+        target: a script to run, or None.
+        run: a recording, or None.
+        causes: those to fix; none for all.
+        budget_s: the time for all proofs.
+        proves: try the candidates; else they are only made.
+    """
+
+    target: Target | None = None
+    run: Path | None = None
+    causes: tuple[str, ...] = ()
+    budget_s: float = 300.0
+    proves: bool = True
+
+
+@dataclass
+class Story:
+    """What is known so far."""
+
+    recording: Recording
+    diagnosis: Diagnosis
+    sources: Sources
+    target: Target
+    cwd: Path
+    outcomes: list[Outcome] = field(default_factory=list)
+    without: list[Unrecognised] = field(default_factory=list)
+    together: Outcome | None = None
+    is_interrupted: bool = False
+
+    @property
+    def accepted(self) -> list[Outcome]:
+        """The changes that were proven, without those that touch the same text as a better one."""
+        kept: list[Outcome] = []
+        for outcome in self.outcomes:
+            edits = [edit for other in kept for edit in other.change.edits]
+            if outcome.is_accepted and not is_in_conflict(outcome.change.edits, edits):
+                kept.append(outcome)
+        return kept
+
+
+def told(request: Request, err: TextIO) -> Story:
+    """Do what was asked for; a Ctrl-C ends it with what is known by then.
+
+    Raises:
+        FixError: the script cannot be tried, or its recording does not say how it was run.
+        UsageError: a cause was asked for that was not found.
+        RecordingError: the recording cannot be read.
+    """
+    with _scratch() as scratch:
+        ticker = Ticker(err)
+        story, first_s = _begun(request, scratch, ticker)
+        groups = _candidates(request, story)
+        if not groups or not request.proves:
+            story.outcomes = [_unproven(group[0], story) for group in groups]
+            return story
+        budget = Budget(request.budget_s)
+        ticker = Ticker(err, lambda: budget.left_s)
+        setting = _setting(story, scratch, first_s)
+        try:
+            _prove_all(story, groups, Prover(setting, budget, ticker.tell), ticker)
+        except KeyboardInterrupt:
+            story.is_interrupted = True
+        finally:
+            ticker.clear()
+        return story
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="quickfit-fix-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, float]:
+    """Read the recording, or make one; return what it says, and the time to the first step."""
+    first_s = 0.0
+    if request.run is not None:
+        recording = read(request.run)
+        target, cwd = _target_of(recording)
+    else:
+        assert request.target is not None
+        target, cwd = request.target, Path.cwd()
+        target.check()
+        ticker.begin(f"watching {target.name}, with everything it writes kept apart")
+        watched, first_s = observe(target, scratch / "observed", cwd=cwd, tell=ticker.tell)
+        ticker.clear()
+        recording = read(_kept(watched, target))
+    return Story(
+        recording, diagnose_recording(recording), sources_of(recording), target, cwd
+    ), first_s
+
+
+def _kept(watched: Path, target: Target) -> Path:
+    """Keep the recording where those of `quickfit run` are, if that can be."""
+    try:
+        folder = folders.default_run_folder(target.name)
+        folders.create(folder)
+        shutil.copytree(watched, folder, dirs_exist_ok=True)
+    except (OSError, RecordingError, UsageError):
+        return watched
+    folders.drop_old_runs(folder.parent)
+    return folder
+
+
+def _target_of(recording: Recording) -> tuple[Target, Path]:
+    facts = recording.run
+    script, cwd, args = facts.get("script"), facts.get("cwd"), facts.get("argv") or []
+    if not isinstance(script, str) or not isinstance(cwd, str) or not Path(cwd).is_dir():
+        raise FixError(
+            f"{recording.path}: this recording does not say how its script was run here, so no fix"
+            " can be proven on it.\nGive the script instead:\n    quickfit fix train.py"
+        )
+    args = tuple(str(arg) for arg in args)
+    if facts.get("module"):
+        return Target(module=str(facts["module"]), args=args), Path(cwd)
+    target = Target(script=script, args=args)
+    target.check()
+    return target, Path(cwd)
+
+
+def _candidates(request: Request, story: Story) -> list[list[Candidate]]:
+    found = {finding.cause for finding in story.diagnosis.findings}
+    for cause in request.causes:
+        if cause not in catalogue():
+            raise UsageError(f"{cause}: there is no such cause.\nAll causes: quickfit explain")
+        if cause not in found:
+            there = ", ".join(sorted(found)) or "nothing"
+            raise UsageError(f"{cause}: was not found in this run (found: {there}).")
+    groups, without = candidates(story.recording, story.diagnosis, story.sources.texts)
+    wanted = set(request.causes) or found
+    story.without = [one for one in without if one.finding.cause in wanted]
+    return [group for group in groups if group[0].cause in wanted]
+
+
+def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
+    steps = story.recording.main.rows("memory")
+    peak = max((row.get("rss_bytes") or 0 for row in steps), default=0) or TRIAL_BYTES
+    return Setting(
+        story.target,
+        story.cwd,
+        scratch,
+        patience_s=max(PATIENCE * first_s, MIN_PATIENCE_S),
+        in_turns=free_bytes() > 2.2 * peak,
+    )
+
+
+def _prove_all(story: Story, groups: list[list[Candidate]], prover: Prover, ticker: Ticker) -> None:
+    for number, group in enumerate(groups, 1):
+        for candidate in group:
+            ticker.begin(f"{number} of {len(groups)}: {candidate.cause}")
+            outcome = prover.prove(_claim(candidate, story))
+            if outcome.is_accepted or candidate is group[-1]:
+                break
+        story.outcomes.append(outcome)
+    accepted = story.accepted
+    if len(accepted) > 1:
+        ticker.begin("all accepted ones together")
+        story.together = prover.prove(_joined(accepted, story))
+
+
+def _claim(candidate: Candidate, story: Story) -> Claim:
+    finding, change = candidate.finding, candidate.change
+    return Claim(
+        candidate.cause,
+        finding.where.short if finding.where else "",
+        change,
+        finding.gain,
+        edited(change, story.sources),
+        catalogue()[candidate.cause].counts_start,
+    )
+
+
+def edited(change: Change, sources: Sources) -> dict[str, bytes]:
+    """Return the bytes of the files that a change touches, with the change made."""
+    return {path: sources.files[path].edited(change.edits) for path in change.files}
+
+
+_ORDER = (
+    *(FixClass.SAME_RESULTS, FixClass.REPAIRS, FixClass.EQUIVALENT),
+    *(FixClass.MAY_CHANGE_RESULTS, FixClass.SHOW_ONLY),
+)
+
+
+def joined(outcomes: list[Outcome]) -> Change:
+    """Return several changes as one, of the lowest class among them."""
+    kind = max((outcome.kind for outcome in outcomes), key=_ORDER.index)
+    return Change("All of them", kind, merged([outcome.change for outcome in outcomes]))
+
+
+def _joined(outcomes: list[Outcome], story: Story) -> Claim:
+    change = joined(outcomes)
+    causes = " + ".join(outcome.cause for outcome in outcomes)
+    starts = any(catalogue()[outcome.cause].counts_start for outcome in outcomes)
+    return Claim(causes, "", change, None, edited(change, story.sources), starts)
+
+
+def _unproven(candidate: Candidate, story: Story) -> Outcome:
+    claim = _claim(candidate, story)
+    return Outcome(
+        claim.cause,
+        claim.place,
+        claim.change,
+        claim.predicted,
+        claim.change.kind,
+        None,
+        "",
+        False,
+        "not tried",
+    )

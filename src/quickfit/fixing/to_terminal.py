@@ -1,0 +1,129 @@
+"""Writes what became of the candidates: a table, the diffs, advice, and the next command."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from quickfit import units
+from quickfit.diagnosis.candidates import Unrecognised
+from quickfit.fixes.patch import patch
+from quickfit.fixing.sources import Sources
+from quickfit.fixing.story import Story
+from quickfit.measuring.intervals import Measured
+from quickfit.proof.outcome import Outcome
+from quickfit.report.text import encodable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 100
+
+
+def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
+    """Write all that is known."""
+    from rich.console import Console
+
+    console = Console(
+        file=stream, width=WIDTH, no_color=not color, highlight=False, soft_wrap=False, markup=False
+    )
+    console.print(f"\nquickfit fix: {story.target.name}", style="bold")
+    console.print(story.diagnosis.headline)
+    if story.outcomes:
+        console.print()
+        console.print(_table(story))
+    for outcome in story.outcomes:
+        _write_change(outcome, story, console)
+    for one in story.without:
+        _write_advice(one, story, console)
+    _write_end(story, console)
+
+
+def _table(story: Story) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    for title in ("fix", "predicted", "measured", "results", "class", ""):
+        table.add_column(title, overflow="fold")
+    for outcome in (*story.outcomes, *([story.together] if story.together else ())):
+        name = f"{outcome.cause}\n{outcome.place}" if outcome.place else "all together"
+        table.add_row(
+            encodable(name, "utf-8"),
+            _predicted(outcome),
+            _measured(outcome.measured, outcome.unit),
+            outcome.results or "–",
+            outcome.kind.value,
+            "accepted" if outcome.is_accepted else f"not accepted: {outcome.why}",
+            style="bold" if outcome.is_accepted else "",
+        )
+    return table
+
+
+def _predicted(outcome: Outcome) -> str:
+    gain = outcome.predicted
+    if gain is None or gain.high <= 1.0:
+        return "–"
+    return f"{gain.low:.2f}–{gain.high:.2f}×"
+
+
+def _measured(measured: Measured | None, unit: str) -> str:
+    if measured is None:
+        return "–"
+    if math.isinf(measured.high):
+        return f"{measured.mean:.2f}× (1 pair)"
+    bounds = f"{measured.low:.2f}–{measured.high:.2f}"
+    return f"{measured.mean:.2f}×\n({bounds}, {measured.pairs} pairs of {unit})"
+
+
+def _write_change(outcome: Outcome, story: Story, console: Console) -> None:
+    said = "accepted" if outcome.is_accepted else "not accepted"
+    console.print(f"\n{outcome.cause}: {outcome.change.title} ({said})", style="bold")
+    if outcome.change.note:
+        console.print(outcome.change.note)
+    for line in diff_of([outcome], story.sources, story.cwd).splitlines():
+        style = {"+": "green", "-": "red"}.get(line[:1], "dim" if line[:1] in "@d" else "")
+        console.print(line, style=style, soft_wrap=True)
+
+
+def diff_of(outcomes: Sequence[Outcome], sources: Sources, base: Path) -> str:
+    """Return changes as a patch to be read."""
+    return patch_of(outcomes, sources, base).decode(errors="replace")
+
+
+def patch_of(outcomes: Sequence[Outcome], sources: Sources, base: Path) -> bytes:
+    """Return changes as a patch for `git apply`, to be run in a folder."""
+    edits = [edit for outcome in outcomes for edit in outcome.change.edits]
+    paths = dict.fromkeys(edit.file for edit in edits)
+    files = {p: (sources.files[p], sources.files[p].edited(set(edits))) for p in paths}
+    return patch(files, base=base)
+
+
+def _write_advice(one: Unrecognised, story: Story, console: Console) -> None:
+    finding = one.finding
+    where = f" at {finding.where.short}" if finding.where else ""
+    console.print(f"\n{finding.cause}{where}: no edit was made", style="bold")
+    changed = finding.where is not None and finding.where.file in story.sources.changed
+    why = "the file has changed since the run" if changed else one.why
+    why = why or "the code was not recognised with certainty; this is what to do"
+    if finding.is_of_machine:
+        why = "this is not the script's doing; nothing in it can be changed"
+    console.print(why)
+    fix = finding.fix
+    if fix is not None:
+        console.print(fix.title)
+        for line in (fix.after or fix.example).splitlines():
+            console.print(f"    {line}", soft_wrap=True)
+
+
+def _write_end(story: Story, console: Console) -> None:
+    took_s = sum(o.took_s for o in (*story.outcomes, *([story.together] if story.together else ())))
+    if took_s:
+        console.print(f"\nThe proof took {units.seconds(took_s)}. ", style="dim")
+    if story.is_interrupted:
+        console.print("Interrupted: this is what was known by then.", style="bold")
+    if not story.outcomes and not story.without:
+        console.print("\nNothing was found that a fix would help.")

@@ -1,0 +1,148 @@
+"""What the command does with a story: shows it, keeps it, writes the fixes, undoes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from quickfit.errors import FixError
+from quickfit.findings import FixClass
+from quickfit.fixes import apply
+from quickfit.fixes.change import is_in_conflict
+from quickfit.fixing import proven
+from quickfit.fixing.proven import Proven
+from quickfit.fixing.story import Request, Story, told
+from quickfit.proof.outcome import Outcome
+from quickfit.report.to_terminal import wants_color
+
+# Classes that need no flag: the results are the same, or were wrong.
+FREE = frozenset((FixClass.SAME_RESULTS, FixClass.REPAIRS))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be done with what was proven."""
+
+    applies: bool = False
+    prints_patch: bool = False
+    forces: bool = False
+    accepted: frozenset[str] = frozenset()
+
+    def allows(self, kind: FixClass) -> bool:
+        """Tell whether a fix of this class may be written."""
+        return kind in FREE or kind.value in self.accepted
+
+
+def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
+    """Prove fixes, show them, and write those that are asked for.
+
+    Raises:
+        FixError: a fix cannot be made, proven or written.
+        KeyboardInterrupt: it was interrupted; what is known was shown.
+    """
+    from quickfit.fixing.to_terminal import patch_of, write_story
+
+    story = told(request, err)
+    shown = err if asked.prints_patch else out
+    write_story(story, shown, color=wants_color(shown))
+    kept = _proven(story)
+    if kept:
+        proven.keep(kept, Path.cwd())
+    if story.is_interrupted:
+        raise KeyboardInterrupt
+    chosen = _chosen(story, asked)
+    if asked.prints_patch:
+        _print_patch(patch_of(chosen, story.sources, Path.cwd()), out)
+    if asked.applies:
+        entries = [one for one in _all(story) if one.cause in {o.cause for o in chosen}]
+        _write(entries, out if not asked.prints_patch else err)
+    elif not asked.prints_patch:
+        _say_next(kept, shown)
+
+
+def _chosen(story: Story, asked: Asked) -> list[Outcome]:
+    chosen: list[Outcome] = []
+    for outcome in story.outcomes:
+        is_wanted = (outcome.is_accepted or asked.forces) and asked.allows(outcome.kind)
+        edits = [edit for other in chosen for edit in other.change.edits]
+        if is_wanted and not is_in_conflict(outcome.change.edits, edits):
+            chosen.append(outcome)
+    return chosen
+
+
+def _all(story: Story) -> list[Proven]:
+    return [_entry(story, outcome) for outcome in story.outcomes]
+
+
+def _proven(story: Story) -> list[Proven]:
+    return [_entry(story, outcome) for outcome in story.accepted]
+
+
+def _entry(story: Story, outcome: Outcome) -> Proven:
+    digests = {path: story.sources.files[path].sha256 for path in outcome.change.files}
+    return Proven(outcome.cause, outcome.kind, outcome.change.edits, digests)
+
+
+def apply_last(home: Path, asked: Asked, out: TextIO) -> None:
+    """Write what was proven last in this folder.
+
+    Raises:
+        FixError: nothing was proven, or a file has changed since.
+    """
+    entries = proven.read(home)
+    chosen = [entry for entry in entries if asked.allows(entry.kind)]
+    if not chosen:
+        needed = " ".join(f"--accept {kind}" for kind in sorted({e.kind.value for e in entries}))
+        raise FixError(
+            "What was proven last needs to be asked for, because it is not bit by bit the same:\n"
+            f"    quickfit fix --apply {needed}"
+        )
+    _write(chosen, out)
+
+
+def _write(entries: Sequence[Proven], out: TextIO) -> None:
+    if not entries:
+        out.write("\nNothing was written: no fix was proven that may be written without a flag.\n")
+        return
+    files = proven.files_of(entries)
+    title = ", ".join(entry.cause for entry in entries)
+    apply.write(files, home=Path.cwd(), title=title)
+    names = ", ".join(_short(path) for path in files)
+    out.write(f"\nWritten: {title} in {names}\nAs it was before: quickfit fix --undo\n")
+
+
+def undo(home: Path, out: TextIO) -> None:
+    """Put the originals back.
+
+    Raises:
+        FixError: there is nothing to undo, or a file has changed since.
+    """
+    title, files = apply.undo(home=home)
+    out.write(f"Undone: {title} in {', '.join(map(_short, files))}\n")
+
+
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _print_patch(data: bytes, out: TextIO) -> None:
+    out.flush()
+    buffer = getattr(out, "buffer", None)
+    if buffer is not None:
+        buffer.write(data)
+        buffer.flush()
+    else:
+        out.write(data.decode(errors="replace"))
+
+
+def _say_next(kept: Sequence[Proven], out: TextIO) -> None:
+    """Say which command writes what was proven."""
+    if not kept:
+        return
+    flags = sorted({entry.kind.value for entry in kept if entry.kind not in FREE})
+    words = "".join(f" --accept {flag}" for flag in flags)
+    out.write(f"\nTo write what was proven:\n    quickfit fix --apply{words}\n")

@@ -1,0 +1,245 @@
+"""Measures two versions of a script against each other: one fresh pair of trials, in turns."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quickfit.launch.target import Target
+from quickfit.measuring.own_time import OwnTime, Window, window
+from quickfit.proof.progress import MIN_STEPS, Progress, progress_of
+from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
+
+BLOCK_S = 1.0
+# Own seconds of each trial after its first step: at least, and unless whole epochs need more.
+ENOUGH_S, LONGEST_S = 5.0, 20.0
+# Whole epochs that a window holds, where they are short enough.
+EPOCHS = 2
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """What one pair showed: how many times faster the second version is, or why nothing."""
+
+    ratio: float | None
+    why: str = ""
+    unit: str = ""
+    took_s: float = 0.0
+    is_fault_of_second: bool = False
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of the script: its name in messages, and its edited files."""
+
+    name: str
+    texts: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all pairs of a proof have in common.
+
+    Args:
+        target: the script and its arguments.
+        cwd: where the user runs it.
+        folder: for the scratch folders.
+        counts_start: the time before the first step counts, and trials start one by one.
+        patience_s: how long a trial may take to its first step.
+        in_turns: whether two trials fit into memory at once.
+    """
+
+    target: Target
+    cwd: Path
+    folder: Path
+    counts_start: bool = False
+    patience_s: float = 120.0
+    in_turns: bool = True
+
+
+def measure_pair(
+    versions: tuple[Version, Version],
+    setting: Setting,
+    *,
+    number: int,
+    deadline_s: float,
+    tell: Callable[[str], None] = lambda text: None,
+) -> PairResult:
+    """Run two versions in turns and return how much faster the second one is.
+
+    Every second pair starts with the second version.
+    """
+    began_s = time.monotonic()
+    order = (0, 1) if number % 2 == 0 else (1, 0)
+    deadline_s = min(deadline_s, began_s + 2 * setting.patience_s + 4 * LONGEST_S)
+    trials: dict[int, Trial] = {}
+    with contextlib.ExitStack() as stack:
+        for who in order:
+            folder = setting.folder / f"pair{number}-{who}"
+            trials[who] = stack.enter_context(
+                started(
+                    setting.target, folder, cwd=setting.cwd, texts=versions[who].texts, holds=True
+                )
+            )
+            if setting.counts_start or not setting.in_turns:
+                _wait_until_held([trials[who]], setting, deadline_s)
+            if not setting.in_turns:
+                _run_alone(trials[who], deadline_s)
+        _wait_until_held(list(trials.values()), setting, deadline_s)
+        both = (trials[0], trials[1])
+        failed = _failure(both, versions)
+        if failed is None and setting.in_turns:
+            _take_turns(both, deadline_s, tell)
+            failed = _failure(both, versions)
+        for trial in both:
+            trial.end()
+        found = failed or _compared(both, setting)
+    return PairResult(
+        found.ratio, found.why, found.unit, time.monotonic() - began_s, found.is_fault_of_second
+    )
+
+
+def _wait_until_held(trials: Sequence[Trial], setting: Setting, deadline_s: float) -> None:
+    """Wait until every trial has stopped itself after its first step, or has ended."""
+    deadline_s = min(deadline_s, time.monotonic() + setting.patience_s)
+    limit = MEMORY_SHARE * free_bytes()
+    checked_s = 0.0
+    while waiting := [t for t in trials if not t.is_held() and not t.has_ended]:
+        now_s = time.monotonic()
+        if now_s > deadline_s:
+            for trial in waiting:
+                trial.end(f"made no step of training within {setting.patience_s:.0f} s")
+        elif now_s - checked_s > 1.0:
+            checked_s = now_s
+            for trial in waiting:
+                trial.check_memory(limit)
+        time.sleep(_POLL_S)
+
+
+def _failure(both: tuple[Trial, Trial], versions: tuple[Version, Version]) -> PairResult | None:
+    for who in (1, 0):
+        why = both[who].failure()
+        if why:
+            return PairResult(None, f"{versions[who].name} {why}", is_fault_of_second=who == 1)
+    return None
+
+
+def _run_alone(trial: Trial, deadline_s: float) -> None:
+    """Let a trial run by itself for as long as is needed, where two do not fit into memory."""
+    until_s = min(deadline_s, time.monotonic() + LONGEST_S)
+    trial.go_on()
+    while time.monotonic() < until_s and not trial.has_ended:
+        time.sleep(_POLL_S)
+    trial.hold()
+
+
+def _take_turns(both: tuple[Trial, Trial], deadline_s: float, tell: Callable[[str], None]) -> None:
+    """Let two held trials run in turns until enough was seen of both."""
+    limit = MEMORY_SHARE * free_bytes() + sum(trial.peak_bytes for trial in both)
+    blocks = 0
+    while time.monotonic() < deadline_s:
+        order = both if blocks % 2 == 0 else (both[1], both[0])
+        for trial in order:
+            _one_block(trial)
+            if trial.check_memory(limit):
+                return
+        blocks += 1
+        tell(f"{blocks * BLOCK_S:.0f} s each")
+        if all(trial.has_ended for trial in both) or any(t.failure() for t in both):
+            return
+        if _is_enough(both, blocks * BLOCK_S):
+            return
+
+
+def _one_block(trial: Trial) -> None:
+    if trial.has_ended:
+        return
+    trial.go_on()
+    until_s = time.monotonic() + BLOCK_S
+    while time.monotonic() < until_s and not trial.has_ended:
+        time.sleep(_POLL_S)
+    trial.hold()
+
+
+def _is_enough(both: tuple[Trial, Trial], own_s: float) -> bool:
+    if own_s < ENOUGH_S:
+        return False
+    if own_s >= LONGEST_S:
+        return True
+    seen = [progress_of(trial.read()) for trial in both]
+    return all(p is not None and _is_seen(p, t, own_s) for p, t in zip(seen, both, strict=True))
+
+
+def _is_seen(progress: Progress, trial: Trial, own_s: float) -> bool:
+    """Tell whether a trial has shown its pace: whole epochs where they are short, or steps."""
+    if trial.has_ended or len(progress.epochs) > EPOCHS:
+        return True
+    if len(progress.steps) < 2 * MIN_STEPS:
+        return False
+    # An epoch that takes longer than there is time for cannot be waited for.
+    left = EPOCHS + 1 - len(progress.epochs)
+    share = (
+        (progress.steps[-1][1] % progress.epoch_steps) / progress.epoch_steps
+        if progress.epoch_steps
+        else 0.0
+    )
+    expected_s = own_s / max(len(progress.epochs) + share, 0.2) * left
+    return not progress.epoch_steps or own_s + expected_s > LONGEST_S
+
+
+def _compared(both: tuple[Trial, Trial], setting: Setting) -> PairResult:
+    seen = [progress_of(trial.read()) for trial in both]
+    if seen[0] is None or seen[1] is None:
+        return PairResult(None, "no step of training was seen")
+    clocks = [OwnTime(trial.spans) for trial in both]
+    windows, unit = _windows((seen[0], seen[1]), both, clocks, setting)
+    if windows is None:
+        return PairResult(None, "too few steps to compare within the time there was")
+    return PairResult(windows[0].pace_s / windows[1].pace_s, unit=unit)
+
+
+def _windows(
+    seen: tuple[Progress, Progress],
+    both: tuple[Trial, Trial],
+    clocks: Sequence[OwnTime],
+    setting: Setting,
+) -> tuple[tuple[Window, Window] | None, str]:
+    """Return what to compare: the whole training, whole epochs, or steps."""
+    if all(trial.has_ended and not trial.why_ended for trial in both) and _are_whole(both):
+        marks = [_whole(progress, setting) for progress in seen]
+        unit = "the whole training"
+    elif all(len(progress.epochs) > 1 for progress in seen):
+        marks, unit = [progress.epochs for progress in seen], "whole epochs"
+    else:
+        marks, unit = _step_marks(seen), "steps"
+    found = [window(clock, points) for clock, points in zip(clocks, marks, strict=True)]
+    return ((found[0], found[1]) if found[0] and found[1] else None), unit
+
+
+def _are_whole(both: tuple[Trial, Trial]) -> bool:
+    return all(trial.process.returncode == 0 for trial in both)
+
+
+def _whole(progress: Progress, setting: Setting) -> tuple[tuple[float, float], ...]:
+    """Return the marks of a training from its first step, or its start, to its end.
+
+    Steps in between tell where the time went, so that the first moments of turns can be left out.
+    """
+    begin_s = progress.begin_s if setting.counts_start else progress.first_step_s
+    total = progress.steps[-1][1]
+    inside = [(at_s, done / total) for at_s, done in progress.steps[1:-1]]
+    return ((begin_s, 0.0), *inside, (max(progress.end_s, progress.steps[-1][0]), 1.0))
+
+
+def _step_marks(seen: tuple[Progress, Progress]) -> list[tuple[tuple[float, float], ...]]:
+    """Return the marks of steps; where epochs have other numbers of steps, in parts of epochs."""
+    sizes = [progress.epoch_steps for progress in seen]
+    is_other = all(sizes) and abs(sizes[0] - sizes[1]) > 1
+    return [
+        tuple((at_s, done / size if is_other else done) for at_s, done in progress.warm_steps())
+        for progress, size in zip(seen, sizes, strict=True)
+    ]

@@ -1,0 +1,237 @@
+"""Proves candidates one by one within one budget, and then all accepted ones together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from quickfit.findings import FixClass, Gain
+from quickfit.fixes.change import Change
+from quickfit.measuring.intervals import Measured, interval
+from quickfit.proof.budget import Budget
+from quickfit.proof.kept import Results, read_results
+from quickfit.proof.outcome import MIN_GAIN, Outcome
+from quickfit.proof.pair import PairResult, Setting, Version, measure_pair
+from quickfit.proof.progress import progress_of
+from quickfit.proof.same_results import Answer, judge
+from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
+
+PAIRS, MOST_PAIRS = 3, 6
+RESULT_STEPS = 32
+# Until a pair was measured: what one takes on two cores.
+PAIR_S = 20.0
+# An interval over pairs that were not measured in turns is this much wider.
+ALONE = 2.0
+_POLL_S = 0.1
+ORIGINAL = Version("the original", {})
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A change to be proven, and what is claimed of it."""
+
+    cause: str
+    place: str
+    change: Change
+    predicted: Gain | None
+    texts: Mapping[str, bytes]
+    counts_start: bool = False
+
+
+class Prover:
+    """Proves changes of one script.
+
+    Args:
+        setting: what all trials have in common.
+        budget: the time for all of them.
+        tell: called with what is being done, often.
+    """
+
+    def __init__(self, setting: Setting, budget: Budget, tell: Tell = lambda text: None) -> None:
+        self._setting = setting
+        self._budget = budget
+        self._tell = tell
+        self._pair_s = PAIR_S
+        self._trials = 0
+        self._originals: tuple[_Kept, _Kept] | None = None
+
+    def prove(self, claim: Claim) -> Outcome:
+        """Compare the results of a change with the original's, then measure it in pairs."""
+        began_s = time.monotonic()
+        found = self._prove(claim)
+        return replace(found, took_s=time.monotonic() - began_s)
+
+    def _prove(self, claim: Claim) -> Outcome:
+        if not self._budget.has(2 * self._pair_s):
+            return _rejected(claim, "not tried: the time is used up; give more with --budget")
+        self._tell("comparing results")
+        answer = self._compared(claim)
+        if answer.kind is None:
+            return _rejected(claim, answer.text)
+        claim = replace(claim, change=replace(claim.change, kind=answer.kind))
+        first = self._originals[0] if self._originals else None
+        if claim.change.kind == FixClass.REPAIRS and first is not None and first.failure:
+            return _outcome(claim, None, answer.text, "")
+        return self._measured(claim, answer)
+
+    def _compared(self, claim: Claim) -> Answer:
+        if self._originals is None:
+            first, again, edited = self._keep([{}, {}, claim.texts])
+            self._originals = (first, again)
+        else:
+            (edited,) = self._keep([claim.texts])
+            first, again = self._originals
+        if edited.failure:
+            return Answer(None, f"the edited script {edited.failure}")
+        if first.failure and claim.change.kind != FixClass.REPAIRS:
+            return Answer(None, f"the original {first.failure}")
+        steps = (first.epoch_steps, edited.epoch_steps)
+        return judge(
+            first.results,
+            again.results,
+            edited.results,
+            claimed=claim.change.kind,
+            epoch_steps=steps,
+        )
+
+    def _keep(self, versions: Sequence[Mapping[str, bytes]]) -> list[_Kept]:
+        """Run versions at once, not timed, and return what each kept of its results."""
+        kept = []
+        # Two at a time: a third one would only wait for a core.
+        for begin in range(0, len(versions), 2):
+            kept += self._keep_two(versions[begin : begin + 2])
+        return kept
+
+    def _keep_two(self, versions: Sequence[Mapping[str, bytes]]) -> list[_Kept]:
+        import contextlib
+
+        with contextlib.ExitStack() as stack:
+            trials = []
+            for texts in versions:
+                self._trials += 1
+                folder = self._setting.folder / f"results{self._trials}"
+                trials.append(
+                    stack.enter_context(
+                        started(
+                            self._setting.target,
+                            folder,
+                            cwd=self._setting.cwd,
+                            texts=texts,
+                            results_steps=RESULT_STEPS,
+                        )
+                    )
+                )
+            self._wait(trials)
+            return [_kept(trial) for trial in trials]
+
+    def _wait(self, trials: Sequence[Trial]) -> None:
+        limit = MEMORY_SHARE * free_bytes()
+        patience_s = self._setting.patience_s + 60.0
+        deadline_s = min(time.monotonic() + patience_s, self._budget.deadline_s)
+        while running := [trial for trial in trials if not trial.has_ended]:
+            if time.monotonic() > deadline_s:
+                for trial in running:
+                    trial.end(
+                        f"did not come to an end of its first steps within {patience_s:.0f} s"
+                    )
+            for trial in running:
+                trial.check_memory(limit)
+            time.sleep(_POLL_S)
+
+    def _measured(self, claim: Claim, answer: Answer) -> Outcome:
+        setting = replace(self._setting, counts_start=claim.counts_start)
+        edited = Version("the edited script", claim.texts)
+        ratios: list[float] = []
+        last = PairResult(None)
+        while _is_open(ratios, last) and (not ratios or self._budget.has(1.1 * self._pair_s)):
+            self._trials += 1
+            number = len(ratios) + 1
+            tell = _numbered(self._tell, number)
+            tell("starting both")
+            last = measure_pair(
+                (ORIGINAL, edited),
+                replace(setting, folder=setting.folder / f"pairs{self._trials}"),
+                number=number,
+                deadline_s=self._budget.deadline_s,
+                tell=tell,
+            )
+            if last.ratio is None:
+                break
+            ratios.append(last.ratio)
+            self._pair_s = last.took_s
+        if not ratios:
+            return _unmeasured(claim, answer, last)
+        found = interval(ratios, widened=1.0 if setting.in_turns else ALONE)
+        why = _why_not(found, last) if claim.change.kind != FixClass.REPAIRS else ""
+        return _outcome(claim, found, answer.text, why, unit=last.unit)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    results: Results
+    failure: str
+    epoch_steps: int
+
+
+def _kept(trial: Trial) -> _Kept:
+    progress = progress_of(trial.read())
+    steps = int(progress.epoch_steps) if progress is not None else 0
+    if progress is not None and not steps and trial.has_ended and not trial.failure():
+        steps = len(progress.steps)
+    return _Kept(read_results(trial.scratch), trial.failure(), steps)
+
+
+def _numbered(tell: Tell, number: int) -> Tell:
+    return lambda text: tell(f"pair {number} of {max(number, PAIRS)}, {text}")
+
+
+def _is_open(ratios: Sequence[float], last: PairResult) -> bool:
+    """Tell whether another pair may change the answer."""
+    if len(ratios) < 2:
+        return True
+    found = interval(ratios)
+    if len(ratios) < PAIRS:
+        return found.mean > 1.0  # two pairs that are no faster: a third will not make it so
+    return len(ratios) < MOST_PAIRS and found.low < MIN_GAIN < found.mean
+
+
+def _why_not(found: Measured, last: PairResult) -> str:
+    if last.ratio is None:
+        return last.why
+    if found.low >= MIN_GAIN and found.pairs >= PAIRS:
+        return ""
+    if found.mean < MIN_GAIN:
+        return f"gains less than {MIN_GAIN:g}×"
+    if found.pairs < PAIRS:
+        return f"the time was used up after {found.pairs} of {PAIRS} pairs; give more with --budget"
+    return f"inconclusive: it may gain less than {MIN_GAIN:g}×; a quieter machine would tell"
+
+
+def _unmeasured(claim: Claim, answer: Answer, last: PairResult) -> Outcome:
+    if claim.change.kind == FixClass.REPAIRS and not last.is_fault_of_second:
+        return _outcome(claim, None, answer.text, "")
+    return _outcome(claim, None, answer.text, last.why or "could not be measured")
+
+
+def _rejected(claim: Claim, why: str) -> Outcome:
+    return _outcome(claim, None, "", why)
+
+
+def _outcome(
+    claim: Claim, measured: Measured | None, results: str, why: str, *, unit: str = ""
+) -> Outcome:
+    return Outcome(
+        claim.cause,
+        claim.place,
+        claim.change,
+        claim.predicted,
+        claim.change.kind,
+        measured,
+        results,
+        not why,
+        why,
+        unit,
+    )

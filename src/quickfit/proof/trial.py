@@ -1,0 +1,271 @@
+"""A trial as the parent handles it: started in a process group of its own, watched and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from quickfit.errors import RecordingError
+from quickfit.launch.interpreter import interpreter_flags
+from quickfit.launch.parent import environment
+from quickfit.launch.process import signal_name
+from quickfit.launch.target import Target
+from quickfit.measuring.interleave import pause, resume
+from quickfit.recording.reader import Recording, read
+from quickfit.trial import setup
+from quickfit.trial.spec import (
+    EXIT_NOT_BEGUN,
+    EXIT_UNSAFE,
+    HELD_FILE,
+    UNSAFE_FILE,
+    VARIABLE,
+    Spec,
+)
+
+RUNNER = Path(setup.__file__).with_name("runner.py")
+SEED = 20_259
+# A trial that takes more than this share of the memory that was free is ended.
+MEMORY_SHARE = 0.9
+_POLL_S = 0.1
+
+
+@dataclass
+class Trial:
+    """One run of the script.
+
+    `spans` are the times in which it was let run, by the monotonic clock; the last one may be open.
+    """
+
+    process: subprocess.Popen[bytes]
+    scratch: Path
+    target: Target
+    cwd: Path
+    spans: list[list[float]] = field(default_factory=list)
+    why_ended: str = ""
+    peak_bytes: int = 0
+
+    @property
+    def recording(self) -> Path:
+        """The folder of its recording."""
+        return self.scratch / "run.qfrun"
+
+    def read(self) -> Recording | None:
+        """Return what it has recorded so far; None where there is nothing to read yet."""
+        try:
+            return read(self.recording)
+        except RecordingError:
+            return None
+
+    def steps(self) -> int:
+        """Return how many steps of training it has recorded."""
+        recording = self.read()
+        return len(recording.main.rows("steps")) if recording is not None else 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether it is over, by itself or not."""
+        return self.process.poll() is not None
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether it is let run."""
+        return bool(self.spans) and len(self.spans[-1]) == 1 and not self.has_ended
+
+    def is_held(self) -> bool:
+        """Tell whether it has stopped itself; the time it says is the end of its first span."""
+        if len(self.spans[-1]) == 1:
+            with contextlib.suppress(OSError, ValueError):
+                held_s = float((self.scratch / HELD_FILE).read_text())
+                if _is_stopped(self.process.pid):
+                    self.spans[-1].append(held_s)
+        return len(self.spans[-1]) == 2
+
+    def hold(self) -> None:
+        """Stop all its processes where they are."""
+        if len(self.spans[-1]) == 1:
+            with contextlib.suppress(ProcessLookupError):
+                pause(self.process.pid)
+            self.spans[-1].append(time.monotonic())
+
+    def go_on(self) -> None:
+        """Let its processes go on."""
+        if len(self.spans[-1]) == 2 and not self.has_ended:
+            self.spans.append([time.monotonic()])
+            with contextlib.suppress(ProcessLookupError):
+                resume(self.process.pid)
+
+    def end(self, why: str = "") -> None:
+        """End it, with all it started."""
+        self.why_ended = self.why_ended or why
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        if self.spans and len(self.spans[-1]) == 1:
+            self.spans[-1].append(time.monotonic())
+
+    def check_memory(self, limit_bytes: float) -> bool:
+        """End a trial that takes more memory than there is; tell whether it was."""
+        self.peak_bytes = max(self.peak_bytes, memory_of(self.process.pid))
+        if self.peak_bytes > limit_bytes:
+            self.end(f"took {self.peak_bytes / 1e9:.1f} GB of memory, more than is free")
+            return True
+        return False
+
+    def failure(self) -> str:
+        """Return why it ended, where it did not end well; nothing while it goes well."""
+        code = self.process.poll()
+        if self.why_ended:
+            return self.why_ended
+        if code is None or code == 0:
+            return ""
+        if code == EXIT_UNSAFE:
+            return f"cannot be tried safely: {self._unsafe()}"
+        words = last_words(self.scratch / "stderr.log")
+        if _is_refused(self.scratch / "stderr.log"):
+            return f"cannot be tried safely: {self._refused_at()} writes to a file outside: {words}"
+        if code == EXIT_NOT_BEGUN:
+            return f"could not be begun: {words}"
+        how = f"ended by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+        return f"{how}: {words}" if words else how
+
+    def _refused_at(self) -> str:
+        """Return the last line of the user in the traceback."""
+        text = (self.scratch / "stderr.log").read_text(errors="replace")
+        frames = re.findall(r'^  File "([^"]+)", line (\d+)', text, re.MULTILINE)
+        own = [(file, line) for file, line in frames if Path(file).is_relative_to(self.cwd)]
+        return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else "the script"
+
+    def _unsafe(self) -> str:
+        try:
+            facts = json.loads((self.scratch / UNSAFE_FILE).read_text())
+        except (OSError, ValueError):
+            return "it writes to a file that is there already"
+        path = Path(facts["path"])
+        shown = path.relative_to(self.cwd) if path.is_relative_to(self.cwd) else path
+        place = f"{Path(facts['file']).name}:{facts['line']}" if "file" in facts else "the script"
+        return f"{place} {facts['what']} {shown}"
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
+
+
+def last_words(log: Path) -> str:
+    """Return the last line that a script wrote to stderr, TensorFlow's log left out."""
+    try:
+        written = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    lines = [line for line in written if not re.match(r"[IWEF]\d{4} |WARNING: All log", line)]
+    # A library may speak after the error that ended the script.
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
+    lines = errors or lines
+    return lines[-1].strip()[:300] if lines else ""
+
+
+def _is_refused(log: Path) -> bool:
+    """Tell whether the kernel refused a write, which ended the script."""
+    try:
+        tail = log.read_text(errors="replace")[-4000:]
+    except OSError:
+        return False
+    marks = ("PermissionError", "Permission denied", "PERMISSION_DENIED", "Read-only file system")
+    return any(mark in tail for mark in marks)
+
+
+def memory_of(pid: int) -> int:
+    """Return the memory that a process and those it started hold."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    total = 0
+    for one in family:
+        with contextlib.suppress(psutil.Error):
+            total += one.memory_info().rss
+    return total
+
+
+@contextlib.contextmanager
+def started(
+    target: Target,
+    folder: Path,
+    *,
+    cwd: Path,
+    texts: Mapping[str, bytes] | None = None,
+    results_steps: int = 0,
+    holds: bool = False,
+    stop: dict[str, float] | None = None,
+) -> Iterator[Trial]:
+    """Start a trial; end it, and remove what it wrote but its recording, on the way out.
+
+    Args:
+        target: the script and its arguments.
+        folder: where its scratch folder is made.
+        cwd: the folder in which the user runs the script.
+        texts: edited files, by their paths.
+        results_steps: keep batches, losses and weights of so many steps.
+        holds: it stops itself at the end of its first step.
+        stop: end it early at a step boundary, as `quickfit run` does.
+    """
+    scratch = folder.resolve()
+    for name in ("run.qfrun", "tmp", "shadow", "cuda", "edited"):
+        (scratch / name).mkdir(parents=True)
+    files = {}
+    for number, (path, text) in enumerate((texts or {}).items()):
+        files[path] = str(scratch / "edited" / f"{number}.py")
+        Path(files[path]).write_bytes(text)
+    script = str(cwd / target.script) if target.script else ""
+    kept = {"results_steps": results_steps, "holds": holds}
+    run = {"script": script, "module": target.module or "", "args": target.args}
+    spec = Spec(str(scratch), os.getpid(), files, SEED, **kept, **run)  # type: ignore[arg-type]
+    env = environment(scratch / "run.qfrun", stop) | setup.environment(str(scratch))
+    env[VARIABLE] = str(spec.write())
+    trial = Trial(_popen(env, scratch, cwd), scratch, target, cwd)
+    trial.spans.append([time.monotonic()])
+    try:
+        yield trial
+    finally:
+        trial.end()
+        for name in ("tmp", "shadow", "cuda"):
+            shutil.rmtree(scratch / name, ignore_errors=True)
+
+
+def _popen(env: dict[str, str], scratch: Path, cwd: Path) -> subprocess.Popen[bytes]:
+    with (scratch / "stdout.log").open("wb") as out, (scratch / "stderr.log").open("wb") as err:
+        return subprocess.Popen(
+            [sys.executable, *interpreter_flags(), str(RUNNER)],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+
+
+def free_bytes() -> float:
+    """Return the memory that can be had, also where the container's limit is the smaller one."""
+    free = float(psutil.virtual_memory().available)
+    with contextlib.suppress(OSError, ValueError):
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = float(Path("/sys/fs/cgroup/memory.current").read_text())
+        if limit != "max":
+            free = min(free, float(limit) - used)
+    return free

@@ -1,0 +1,184 @@
+"""Puts the shadow between the script and Python's functions on files."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from quickfit.trial.shadow import Shadow
+
+# Functions of `os` by what they do to their first argument.
+READS = ("stat", "lstat", "access", "readlink", "scandir", "chdir", "getxattr", "listxattr")
+REMOVES = ("remove", "unlink", "rmdir")
+CHANGES = ("chmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr", "mkfifo")
+MOVES = ("rename", "replace", "renames")
+# What the audit hook stops where the kernel does not: these go past the functions above.
+AUDITED = {
+    **dict.fromkeys(("os.remove", "os.rmdir", "shutil.rmtree"), "deletes"),
+    **dict.fromkeys(("os.rename", "os.truncate", "os.chmod", "os.link", "os.symlink"), "changes"),
+    **dict.fromkeys(("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn"), "starts"),
+}
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def install(shadow: Shadow) -> None:
+    """Send everything that this process writes through Python to the shadow."""
+    opened = _opened(shadow, builtins.open)
+    builtins.open = io.open = opened
+    os.open = _os_open(shadow, os.open)
+    os.mkdir = _mkdir(shadow, os.mkdir)
+    os.listdir = _listdir(shadow, os.listdir)
+    shutil.rmtree = _rmtree(shadow, shutil.rmtree)  # type: ignore[assignment]
+    for names, wrap in ((READS, _reading), (REMOVES, _removing), (CHANGES, _changing)):
+        for name in names:
+            if hasattr(os, name):
+                setattr(os, name, wrap(shadow, getattr(os, name)))
+    for name in MOVES:
+        setattr(os, name, _moving(shadow, getattr(os, name)))
+    for name in ("link", "symlink"):
+        setattr(os, name, _linking(shadow, getattr(os, name)))
+
+
+def _opened(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def open(file: Any, mode: str = "r", *args: Any, **keywords: Any) -> Any:
+        if not isinstance(mode, str) or not any(letter in mode for letter in "wax+"):
+            return original(shadow.to_read(file), mode, *args, **keywords)
+        path = shadow.to_write(file, keeps="w" not in mode)
+        return original(path, mode, *args, **keywords)
+
+    return open
+
+
+def _os_open(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def open(path: Any, flags: int, *args: Any, **keywords: Any) -> Any:
+        if keywords.get("dir_fd") is not None:
+            return original(path, flags, *args, **keywords)
+        if flags & _WRITING:
+            path = shadow.to_write(path, keeps=not flags & os.O_TRUNC)
+        else:
+            path = shadow.to_read(path)
+        return original(path, flags, *args, **keywords)
+
+    return open
+
+
+def _mkdir(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def mkdir(path: Any, *args: Any, **keywords: Any) -> Any:
+        full = shadow.path_of(path)
+        if full is None or keywords.get("dir_fd") is not None:
+            return original(path, *args, **keywords)
+        if os.path.lexists(full):  # an error, wherever it is
+            return original(shadow.to_read(path), *args, **keywords)
+        if not shadow.is_folder(os.path.dirname(full)):
+            return original(path, *args, **keywords)  # the error it would have been
+        twin = shadow.twin(full)
+        _make_folders(original, os.path.dirname(twin))
+        return original(twin, *args, **keywords)
+
+    return mkdir
+
+
+def _make_folders(mkdir: Callable[..., Any], folder: str) -> None:
+    if not os.path.isdir(folder):
+        _make_folders(mkdir, os.path.dirname(folder))
+        mkdir(folder)
+
+
+def _listdir(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def listdir(path: Any = ".") -> Any:
+        full = shadow.path_of(path)
+        twin = shadow.twin(full) if full is not None else ""
+        if not twin or not os.path.isdir(twin) or isinstance(path, bytes):
+            return original(path)
+        try:
+            there = original(path)
+        except FileNotFoundError:
+            there = []
+        return list(dict.fromkeys([*there, *original(twin)]))
+
+    return listdir
+
+
+def _rmtree(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def rmtree(path: Any, *args: Any, **keywords: Any) -> Any:
+        path = shadow.gone(path, "deletes")
+        return None if path is None else original(path, *args, **keywords)
+
+    return rmtree
+
+
+def _reading(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def read(*args: Any, **keywords: Any) -> Any:
+        if args and keywords.get("dir_fd") is None:
+            args = (shadow.to_read(args[0]), *args[1:])
+        return original(*args, **keywords)
+
+    return read
+
+
+def _removing(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def remove(path: Any, *args: Any, **keywords: Any) -> Any:
+        if keywords.get("dir_fd") is None:
+            path = shadow.gone(path, "deletes")
+        return None if path is None else original(path, *args, **keywords)
+
+    return remove
+
+
+def _changing(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def change(path: Any, *args: Any, **keywords: Any) -> Any:
+        if keywords.get("dir_fd") is None:
+            path = shadow.gone(path, "changes")
+        return None if path is None else original(path, *args, **keywords)
+
+    return change
+
+
+def _moving(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def move(source: Any, target: Any, **keywords: Any) -> Any:
+        source = shadow.gone(source, "moves")
+        target = shadow.to_write(target)
+        return None if source is None else original(source, target, **keywords)
+
+    return move
+
+
+def _linking(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def link(source: Any, target: Any, *args: Any, **keywords: Any) -> Any:
+        return original(source, shadow.to_write(target), *args, **keywords)
+
+    return link
+
+
+def watch(shadow: Shadow) -> None:
+    """Stop what would write past the functions above, where the kernel does not."""
+
+    def audit(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = args
+            is_writing = flags & _WRITING if isinstance(flags, int) else mode != "r"
+            full = shadow.path_of(path) if is_writing else None
+            if full is not None:
+                shadow.refuse("writes", full, sys._getframe(1))
+        elif event in AUDITED and args:
+            full = shadow.path_of(args[0])
+            if full is not None:
+                shadow.refuse(AUDITED[event], full, sys._getframe(1))
+
+    sys.addaudithook(audit)

@@ -1,0 +1,166 @@
+"""A second file system in the scratch folder, where what a trial writes goes.
+
+A new file lands below `scratch/shadow` under its own path, and is found there when it is read
+again. A file that the user has is never touched: a library that saves (Keras, TensorFlow, a
+tracker) gets a copy there; anything else that would change it ends the trial.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from types import FrameType
+from typing import Any, NoReturn
+
+from quickfit.probes._places import is_library_path, user_place
+from quickfit.trial.spec import EXIT_UNSAFE, UNSAFE_FILE
+
+# What belongs to no user: devices, the kernel's own files.
+OPEN_FOLDERS = ("/dev", "/proc", "/sys")
+# Libraries that write what may be replaced: models, logs, tables of measurements.
+SAVERS = {
+    *("keras", "tf_keras", "tensorflow", "tensorboard", "tensorboardX", "h5py", "absl"),
+    *("wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim"),
+}
+_stat, _lstat, _makedirs = os.stat, os.lstat, os.makedirs
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Shadow:
+    """Where each path of the user is read and written in a trial.
+
+    Args:
+        scratch: the folder of the trial.
+    """
+
+    def __init__(self, scratch: str) -> None:
+        self.scratch = os.path.realpath(scratch)
+        self.root = os.path.join(self.scratch, "shadow")
+        self._open = tuple(os.path.join(f, "") for f in (*OPEN_FOLDERS, self.scratch))
+
+    def path_of(self, path: Any) -> str | None:
+        """Return an absolute path, or None for what is none: a number, or the trial's own."""
+        if isinstance(path, int) or path is None:
+            return None
+        try:
+            text = os.fsdecode(path)
+        except TypeError:
+            return None
+        if "://" in text or text.startswith("/cns/"):
+            return None  # another file system's
+        full = os.path.abspath(text)
+        is_open = full.startswith(self._open) or full in OPEN_FOLDERS
+        return None if is_open else full
+
+    def twin(self, full: str) -> str:
+        """Return where a path lies in the shadow."""
+        return self.root + full
+
+    def to_read(self, path: Any) -> Any:
+        """Return the path to read: the trial's own file, where it has written one."""
+        full = self.path_of(path)
+        if full is None:
+            return path
+        twin = self.twin(full)
+        return twin if _exists(twin) else path
+
+    def to_write(self, path: Any, *, keeps: bool = False) -> Any:
+        """Return the path to write to.
+
+        Args:
+            path: what the script asked for.
+            keeps: what is in the file stays, and more is added.
+        """
+        full = self.path_of(path)
+        if full is None:
+            return path
+        twin = self.twin(full)
+        if not _exists(twin):
+            if _exists(full) and not os.path.isdir(full):
+                self._copy(full, twin, keeps=keeps)
+            elif not self.is_folder(os.path.dirname(full)):
+                return path  # the error it would have been
+            else:
+                _makedirs(os.path.dirname(twin), exist_ok=True)
+        return twin
+
+    def _copy(self, full: str, twin: str, *, keeps: bool) -> None:
+        frame = sys._getframe(2)
+        if not is_saver(frame):
+            self.refuse("writes", full, frame)
+        _makedirs(os.path.dirname(twin), exist_ok=True)
+        if keeps:
+            shutil.copyfile(full, twin)
+
+    def saved(self, path: Any) -> Any:
+        """Return where a saver of TensorFlow writes, with the folder it writes into."""
+        full = self.path_of(path)
+        if full is None:
+            return path
+        twin = self.twin(full)
+        _makedirs(os.path.dirname(twin), exist_ok=True)
+        return twin
+
+    def is_folder(self, full: str) -> bool:
+        """Tell whether a folder is there, in the trial's view."""
+        return os.path.isdir(full) or os.path.isdir(self.twin(full))
+
+    def gone(self, path: Any, what: str) -> Any:
+        """Return the path to remove or move away; what is the user's ends the trial."""
+        full = self.path_of(path)
+        if full is None:
+            return path
+        twin = self.twin(full)
+        if _exists(twin):
+            return twin
+        if _exists(full):
+            frame = sys._getframe(1)
+            if is_saver(frame):
+                return None  # as if it had been removed
+            self.refuse(what, full, frame)
+        return path
+
+    def refuse(self, what: str, full: str, frame: FrameType | None) -> NoReturn:
+        """End the trial at once: this would change a file of the user."""
+        place = user_place(frame)
+        facts = {"what": what, "path": full}
+        if place is not None:
+            facts |= {"file": place.file, "line": str(place.line)}
+        descriptor = os.open(
+            os.path.join(self.scratch, UNSAFE_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
+        )
+        os.write(descriptor, json.dumps(facts).encode())
+        os._exit(EXIT_UNSAFE)
+
+
+def is_saver(frame: FrameType | None) -> bool:
+    """Tell whether the nearest code that is not Python's own belongs to a library that saves."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        package = _package(file)
+        if package:
+            return package in SAVERS
+        is_own = file.startswith((_OWN, "<frozen"))
+        if not is_own and not is_library_path(file):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def _package(file: str) -> str:
+    """Return the name of the installed package a file belongs to, or nothing."""
+    for folder in ("site-packages", "dist-packages"):
+        _, found, rest = file.rpartition(f"{os.sep}{folder}{os.sep}")
+        if found:
+            return rest.split(os.sep)[0].removesuffix(".py")
+    return ""
+
+
+def _exists(path: str) -> bool:
+    try:
+        _lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True
