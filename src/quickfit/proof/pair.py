@@ -212,6 +212,8 @@ def _windows(
     if all(trial.has_ended and not trial.why_ended for trial in both) and _are_whole(both):
         marks = [_whole(progress, setting) for progress in seen]
         unit = "the whole training"
+    elif setting.counts_start:
+        marks, unit = _from_the_start(seen), "steps from the start"
     elif all(len(progress.epochs) > 1 for progress in seen):
         marks, unit = [progress.epochs for progress in seen], "whole epochs"
     else:
@@ -233,6 +235,14 @@ def _whole(progress: Progress, setting: Setting) -> tuple[tuple[float, float], .
     total = progress.steps[-1][1]
     inside = [(at_s, done / total) for at_s, done in progress.steps[1:-1]]
     return ((begin_s, 0.0), *inside, (max(progress.end_s, progress.steps[-1][0]), 1.0))
+
+
+def _from_the_start(seen: tuple[Progress, Progress]) -> list[tuple[tuple[float, float], ...]]:
+    """Return the marks from the start of the training to a step that both have made."""
+    last = min(progress.steps[-1][1] for progress in seen)
+    return [
+        ((p.begin_s, 0.0), *((at_s, done) for at_s, done in p.steps if done <= last)) for p in seen
+    ]
 
 
 def _step_marks(seen: tuple[Progress, Progress]) -> list[tuple[tuple[float, float], ...]]:

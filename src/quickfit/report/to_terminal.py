@@ -190,6 +190,8 @@ def _rest(report: ReportView, width: int) -> Iterator[Line]:
             yield from paragraph(said, width, lead=Span(""))
     yield from paragraph(f"quickfit itself: {report.overhead}", width, lead=Span(""), style="dim")
     yield from _bullets("probes that turned themselves off:", report.probes_off, width)
+    if report.fix_command:
+        yield (Span("to make the fix and prove it: "), Span(report.fix_command, "bold"))
     yield (Span(f"as JSON: {report.command}", "dim"),)
 
 

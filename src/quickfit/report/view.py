@@ -102,6 +102,7 @@ class ReportView:
     overhead: str
     probes_off: tuple[str, ...]
     command: str
+    fix_command: str = ""
 
 
 def view(diagnosis: Diagnosis) -> ReportView:
@@ -130,6 +131,8 @@ def view(diagnosis: Diagnosis) -> ReportView:
         overhead=sentences.overhead(diagnosis.overhead),
         probes_off=sentences.probes_off(diagnosis.overhead),
         command=f"quickfit report {run} --format json",
+        # What a machine suffers from, no edit can change.
+        fix_command=f"quickfit fix {run}" if any(not f.is_of_machine for f in told) else "",
     )
 
 
