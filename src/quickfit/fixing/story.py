@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -21,7 +21,7 @@ from quickfit.fixing.sources import Sources, sources_of
 from quickfit.launch.target import Target
 from quickfit.proof.budget import Budget
 from quickfit.proof.observe import observe
-from quickfit.proof.outcome import Outcome
+from quickfit.proof.outcome import MIN_GAIN, Outcome
 from quickfit.proof.pair import Setting
 from quickfit.proof.prove import Claim, Prover
 from quickfit.proof.trial import free_bytes
@@ -190,28 +190,60 @@ def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
 
 def _prove_all(story: Story, groups: list[list[Candidate]], prover: Prover, ticker: Ticker) -> None:
     for number, group in enumerate(groups, 1):
-        for candidate in group:
-            ticker.begin(f"{number} of {len(groups)}: {candidate.cause}")
-            outcome = prover.prove(_claim(candidate, story))
-            if outcome.is_accepted or candidate is group[-1]:
-                break
-        story.outcomes.append(outcome)
+        ticker.begin(f"{number} of {len(groups)}: {group[0].cause}")
+        story.outcomes.append(_first_proven(group, story, prover))
     accepted = story.accepted
     if len(accepted) > 1:
         ticker.begin("all accepted ones together")
         story.together = prover.prove(_joined(accepted, story))
 
 
+def _first_proven(group: list[Candidate], story: Story, prover: Prover) -> Outcome:
+    """Return the first of the alternatives for one finding that is proven; the last if none is."""
+    outcome: Outcome | None = None
+    for candidate in group:
+        rival = _rival(candidate, story)
+        if rival:
+            said = f"changes the same lines as {rival}: apply that one, then run quickfit fix again"
+            outcome = outcome or _unproven(candidate, story, said)
+            continue
+        outcome = prover.prove(_claim(candidate, story))
+        if outcome.is_accepted:
+            break
+    assert outcome is not None
+    return outcome
+
+
+def _rival(candidate: Candidate, story: Story) -> str:
+    """Return the cause whose accepted fix touches the same text, or nothing."""
+    for outcome in story.accepted:
+        if is_in_conflict(candidate.change.edits, outcome.change.edits):
+            return outcome.cause
+    return ""
+
+
 def _claim(candidate: Candidate, story: Story) -> Claim:
     finding, change = candidate.finding, candidate.change
+    accepted = story.accepted
+    # What is hidden behind a larger cause gains nothing before that one is removed.
+    is_behind = finding.after_first is not None and finding.gain.likely < MIN_GAIN
+    below = accepted if is_behind else []
+    whole = joined([*below, _bare(candidate)]) if below else change
+    where = finding.where.short if finding.where else ""
     return Claim(
         candidate.cause,
-        finding.where.short if finding.where else "",
-        change,
-        finding.gain,
-        edited(change, story.sources),
+        f"{where}, on top of the first" if below else where,
+        change if not below else Change(change.title, whole.kind, change.edits, change.note),
+        finding.after_first if below else finding.gain,
+        edited(whole, story.sources),
         catalogue()[candidate.cause].counts_start,
+        edited(joined(below), story.sources) if below else {},
     )
+
+
+def _bare(candidate: Candidate) -> Outcome:
+    change = candidate.change
+    return Outcome(candidate.cause, "", change, None, change.kind, None, "", False)
 
 
 def edited(change: Change, sources: Sources) -> dict[str, bytes]:
@@ -238,16 +270,7 @@ def _joined(outcomes: list[Outcome], story: Story) -> Claim:
     return Claim(causes, "", change, None, edited(change, story.sources), starts)
 
 
-def _unproven(candidate: Candidate, story: Story) -> Outcome:
-    claim = _claim(candidate, story)
-    return Outcome(
-        claim.cause,
-        claim.place,
-        claim.change,
-        claim.predicted,
-        claim.change.kind,
-        None,
-        "",
-        False,
-        "not tried",
-    )
+def _unproven(candidate: Candidate, story: Story, why: str = "not tried") -> Outcome:
+    finding = candidate.finding
+    where = finding.where.short if finding.where else ""
+    return replace(_bare(candidate), place=where, predicted=finding.gain, why=why)

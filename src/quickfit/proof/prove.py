@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from quickfit.findings import FixClass, Gain
 from quickfit.fixes.change import Change
@@ -24,14 +24,23 @@ PAIR_S = 20.0
 # An interval over pairs that were not measured in turns is this much wider.
 ALONE = 2.0
 _POLL_S = 0.1
-ORIGINAL = Version("the original", {})
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A change to be proven, and what is claimed of it."""
+    """A change to be proven, and what is claimed of it.
+
+    Args:
+        cause: what it is to remove.
+        place: the line of the finding.
+        change: what it does.
+        predicted: the gain that was foretold.
+        texts: the files as they become.
+        counts_start: the time before the first step counts.
+        base: the files as they are before it, where it is proven on top of other changes.
+    """
 
     cause: str
     place: str
@@ -39,6 +48,7 @@ class Claim:
     predicted: Gain | None
     texts: Mapping[str, bytes]
     counts_start: bool = False
+    base: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Prover:
@@ -143,6 +153,7 @@ class Prover:
 
     def _measured(self, claim: Claim, answer: Answer) -> Outcome:
         setting = replace(self._setting, counts_start=claim.counts_start)
+        before = Version("the original", claim.base)
         edited = Version("the edited script", claim.texts)
         ratios: list[float] = []
         last = PairResult(None)
@@ -152,7 +163,7 @@ class Prover:
             tell = _numbered(self._tell, number)
             tell("starting both")
             last = measure_pair(
-                (ORIGINAL, edited),
+                (before, edited),
                 replace(setting, folder=setting.folder / f"pairs{self._trials}"),
                 number=number,
                 deadline_s=self._budget.deadline_s,
