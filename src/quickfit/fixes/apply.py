@@ -36,20 +36,29 @@ def write(files: Mapping[str, tuple[SourceFile, bytes]], *, home: Path, title: s
     for path, (before, _) in files.items():
         _check_unchanged(path, before.sha256)
     saved = _save(files, home, title)
-    done: list[str] = []
     try:
-        for path, (_, after) in files.items():
-            _replace(path, after)
-            done.append(path)
+        _replace_all({path: after for path, (_, after) in files.items()})
     except OSError as error:
-        for path in done:
-            _replace(path, files[path][0].data)
+        _put_back({path: before.data for path, (before, _) in files.items()}, saved)
         shutil.rmtree(saved, ignore_errors=True)
         raise FixError(
-            f"{error.filename or path}: cannot write the fix ({error.strerror}).\n"
+            f"{error.filename or 'the file'}: cannot write the fix ({error.strerror}).\n"
             "No file was changed. Make the file writable, or take the patch: quickfit fix --diff"
         ) from error
     return saved
+
+
+def _put_back(originals: Mapping[str, bytes], saved: Path) -> None:
+    """Undo what was written of a fix that could not be written in full."""
+    try:
+        changed = {p: data for p, data in originals.items() if Path(p).read_bytes() != data}
+        _replace_all(changed)
+    except OSError as error:
+        raise FixError(
+            f"{error.filename or 'a file'}: cannot write the fix, nor put the file back"
+            f" ({error.strerror}).\nThe originals are in {saved}. When there is room again:\n"
+            "    quickfit fix --undo"
+        ) from error
 
 
 def undo(*, home: Path) -> tuple[str, list[str]]:
@@ -60,15 +69,39 @@ def undo(*, home: Path) -> tuple[str, list[str]]:
     """
     folder = _newest(home)
     facts = _manifest(folder)
+    originals = {}
     for entry in facts["files"]:
-        _check_unchanged(entry["path"], entry["after"], undoing=True)
-        original = folder / entry["saved"]
-        if hashlib.sha256(original.read_bytes()).hexdigest() != entry["before"]:
-            raise FixError(f"{original}: the saved original is damaged; nothing was put back.")
-    for entry in facts["files"]:
-        _replace(entry["path"], (folder / entry["saved"]).read_bytes())
+        original = _original(folder / entry["saved"], entry["before"])
+        if not _is_at(entry["path"], entry["before"]):  # of a fix that was cut short, some are
+            _check_unchanged(entry["path"], entry["after"], undoing=True)
+            originals[entry["path"]] = original
+    try:
+        _replace_all(originals)
+    except OSError as error:
+        raise FixError(
+            f"{error.filename or folder}: cannot put the original back ({error.strerror}).\n"
+            f"It is kept in {folder}."
+        ) from error
     shutil.rmtree(folder)
     return str(facts["title"]), [str(entry["path"]) for entry in facts["files"]]
+
+
+def _original(path: Path, sha256: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FixError(f"{path}: the saved original cannot be read ({error.strerror}).") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise FixError(f"{path}: the saved original is damaged; nothing was put back.")
+    return data
+
+
+def _is_at(path: str, sha256: str) -> bool:
+    """Tell whether a file has these contents."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
 
 
 def _check_unchanged(path: str, sha256: str, *, undoing: bool = False) -> None:
@@ -87,9 +120,14 @@ def _check_unchanged(path: str, sha256: str, *, undoing: bool = False) -> None:
 
 
 def _save(files: Mapping[str, tuple[SourceFile, bytes]], home: Path, title: str) -> Path:
-    folder = home / _FOLDER / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder = home / _FOLDER / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**9:09d}"
     try:
         folder.mkdir(parents=True)
+    except OSError as error:
+        raise FixError(
+            f"{folder}: cannot save the original files ({error.strerror}), so nothing was changed."
+        ) from error
+    try:
         ignore = home / ".quickfit" / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n")
@@ -118,18 +156,25 @@ def _save_one(
     }
 
 
-def _replace(path: str, data: bytes) -> None:
-    """Put data in the place of a file, which keeps its mode; a link stays one."""
-    real = Path(os.path.realpath(path))
-    aside = real.with_name(f".{real.name}.quickfit-{os.getpid()}")
+def _replace_all(files: Mapping[str, bytes]) -> None:
+    """Put data in the place of files, which keep their modes; a link stays one.
+
+    All is written aside before the first file changes: a full disk changes none.
+    """
+    asides: dict[Path, Path] = {}
     try:
-        if not os.access(real, os.W_OK):
-            raise PermissionError(13, "Permission denied", str(real))
-        _write_aside(aside, data)
-        shutil.copymode(real, aside)
-        os.replace(aside, real)
+        for path, data in files.items():
+            real = Path(os.path.realpath(path))
+            if not os.access(real, os.W_OK):
+                raise PermissionError(13, "Permission denied", str(real))
+            asides[real] = real.with_name(f".{real.name}.quickfit-{os.getpid()}")
+            _write_aside(asides[real], data)
+            shutil.copymode(real, asides[real])
+        for real, aside in asides.items():
+            os.replace(aside, real)
     finally:
-        aside.unlink(missing_ok=True)
+        for aside in asides.values():
+            aside.unlink(missing_ok=True)
 
 
 def _write_aside(path: Path, data: bytes) -> None:

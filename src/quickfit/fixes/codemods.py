@@ -27,10 +27,20 @@ def call_at(wrapper: MetadataWrapper, begin: Position, end: Position) -> cst.Cal
     return None
 
 
-def codes(call: cst.Call, edit: CallEdit) -> tuple[str, str]:
-    """Return the code of a call as it is and edited."""
-    render = cst.Module(body=()).code_for_node
-    return render(call), render(edit(call))
+def codes(call: cst.Call, edit: CallEdit, indent: str = "") -> tuple[str, str]:
+    """Return the code of a call in a block of an indentation, as it is and edited."""
+    return _rendered(call, indent), _rendered(edit(call), indent)
+
+
+def _rendered(call: cst.Call, indent: str) -> str:
+    """Return the code of a call; its further lines begin with what the block begins with."""
+    if not indent:
+        return cst.Module(body=()).code_for_node(call)
+    line = cst.SimpleStatementLine(body=[cst.Expr(call)])
+    block = cst.IndentedBlock(body=[line], indent=indent)
+    head = f"if x:\n{indent}"
+    code = cst.Module(body=[cst.If(test=cst.Name("x"), body=block)]).code
+    return code.removeprefix(head).removesuffix("\n")
 
 
 def with_keyword(call: cst.Call, name: str, value: str) -> cst.Call:
@@ -43,14 +53,32 @@ def with_keyword(call: cst.Call, name: str, value: str) -> cst.Call:
     if not call.args:
         return call.with_changes(args=[added])
     *before, last = call.args
-    between = _between(call)
-    if isinstance(last.comma, cst.Comma):
-        added = added.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    between, ending = _between(call), last.comma
+    space = last.whitespace_after_arg
+    if isinstance(ending, cst.Comma):
+        between, behind = _with_comment(between, ending.whitespace_after)
+        added = added.with_changes(
+            comma=ending.with_changes(whitespace_after=behind), whitespace_after_arg=space
+        )
         last = last.with_changes(comma=between)
     else:
-        added = added.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+        between, behind = _with_comment(between, space)
+        added = added.with_changes(whitespace_after_arg=behind)
         last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
     return call.with_changes(args=[*before, last, added])
+
+
+def _with_comment(
+    comma: cst.Comma, space: cst.BaseParenthesizableWhitespace
+) -> tuple[cst.Comma, cst.BaseParenthesizableWhitespace]:
+    """Move the comment that stands behind an argument to the comma that now follows it."""
+    if not isinstance(space, cst.ParenthesizedWhitespace) or not space.first_line.comment:
+        return comma, space
+    behind = comma.whitespace_after
+    if not isinstance(behind, cst.ParenthesizedWhitespace):
+        behind = space.with_changes(empty_lines=())
+    behind = behind.with_changes(first_line=space.first_line)
+    return comma.with_changes(whitespace_after=behind), _bare(space)
 
 
 def _between(call: cst.Call) -> cst.Comma:
@@ -58,15 +86,15 @@ def _between(call: cst.Call) -> cst.Comma:
     if len(call.args) > 1 and isinstance(call.args[-2].comma, cst.Comma):
         space = call.args[-2].comma.whitespace_after
         if isinstance(space, cst.ParenthesizedWhitespace):
-            space = _without_comment(space)
+            space = _bare(space)
         return cst.Comma(whitespace_after=space)
     space = call.whitespace_before_args
     if isinstance(space, cst.ParenthesizedWhitespace):
-        return cst.Comma(whitespace_after=_without_comment(space))
+        return cst.Comma(whitespace_after=_bare(space))
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def _without_comment(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+def _bare(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
     return space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
 
 
@@ -76,22 +104,25 @@ def without_keyword(call: cst.Call, name: str) -> cst.Call:
     args = list(call.args)
     removed = args.pop(index)
     if index and index == len(args):
-        args[-1] = args[-1].with_changes(
-            comma=_with_comment_of(args[-1].comma, removed.comma),
-            whitespace_after_arg=removed.whitespace_after_arg,
-        )
+        args[-1] = _as_last(args[-1], removed)
     return call.with_changes(args=args)
 
 
-def _with_comment_of(
-    kept: cst.Comma | cst.MaybeSentinel, ending: cst.Comma | cst.MaybeSentinel
-) -> cst.Comma | cst.MaybeSentinel:
-    """Return the comma that ends the arguments, with the comment behind the last that stays."""
-    if isinstance(kept, cst.Comma) and isinstance(ending, cst.Comma):
-        ours, last = kept.whitespace_after, ending.whitespace_after
-        if not isinstance(last, cst.ParenthesizedWhitespace):
-            return ending
-        if isinstance(ours, cst.ParenthesizedWhitespace) and ours.first_line.comment:
-            space = last.with_changes(first_line=ours.first_line)
-            return ending.with_changes(whitespace_after=space)
-    return ending
+def _as_last(kept: cst.Arg, removed: cst.Arg) -> cst.Arg:
+    """Return an argument that ends as the last one did, with the comment that stands behind it."""
+    ours = kept.comma.whitespace_after if isinstance(kept.comma, cst.Comma) else None
+    comma, space = removed.comma, removed.whitespace_after_arg
+    if isinstance(ours, cst.ParenthesizedWhitespace) and ours.first_line.comment:
+        if isinstance(comma, cst.Comma):
+            comma = comma.with_changes(whitespace_after=_commented(ours, comma.whitespace_after))
+        else:
+            space = _commented(ours, space)
+    return kept.with_changes(comma=comma, whitespace_after_arg=space)
+
+
+def _commented(
+    ours: cst.ParenthesizedWhitespace, last: cst.BaseParenthesizableWhitespace
+) -> cst.ParenthesizedWhitespace:
+    if isinstance(last, cst.ParenthesizedWhitespace):
+        return last.with_changes(first_line=ours.first_line)
+    return ours.with_changes(empty_lines=())

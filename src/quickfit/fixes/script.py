@@ -80,6 +80,8 @@ class Script:
         decorators = getattr(node, "decorator_list", [])
         if decorators:
             line = decorators[0].lineno
+            while "@" not in self.lines[line - 1]:  # an opening bracket stands between
+                line -= 1
             return line, self.lines[line - 1].index("@")
         return node.lineno, self._column(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
@@ -186,6 +188,8 @@ class Script:
 
         if any(keyword.arg is None for keyword in call.keywords):
             return None  # `**options` may hold it
+        if any(self.end(argument) == self.end(call) for argument in call.args):
+            return None  # `f(x for x in y)`: the brackets of the call are the generator's
         for keyword in call.keywords:
             if keyword.arg == name:
                 return self.replace(keyword.value, value)
@@ -205,8 +209,12 @@ class Script:
         found = codemods.call_at(self._module, self.begin(call), self.end(call))
         if found is None:
             return None
-        before, after = codemods.codes(found, edit)  # type: ignore[arg-type]
-        return self._smallest(self.begin(call), before, after)
+        indent = self.indent(self.statement(call))
+        before, after = codemods.codes(found, edit, indent)  # type: ignore[arg-type]
+        # A layout that LibCST writes otherwise than the user is left alone.
+        return (
+            self._smallest(self.begin(call), before, after) if before == self.code(call) else None
+        )
 
     @cached_property
     def _module(self) -> libcst.MetadataWrapper:

@@ -128,10 +128,11 @@ class Trial:
         code = self.process.poll()
         if self.why_ended:
             return self.why_ended
+        # Also where it was a process of the script that was ended, and the script goes on.
+        if code == EXIT_UNSAFE or (self.scratch / UNSAFE_FILE).exists():
+            return f"cannot be tried safely: {self._unsafe()}"
         if code is None or code == 0:
             return ""
-        if code == EXIT_UNSAFE:
-            return f"cannot be tried safely: {self._unsafe()}"
         words = last_words(self.scratch / "stderr.log")
         if _is_refused(self.scratch / "stderr.log"):
             return f"cannot be tried safely: {self._refused_at()} writes to a file outside: {words}"

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import functools
 import io
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from quickfit.trial.shadow import Shadow
 
 # Functions of `os` by what they do to their first argument.
-READS = ("stat", "lstat", "access", "readlink", "scandir", "chdir", "getxattr", "listxattr")
+READS = ("stat", "lstat", "access", "readlink", "getxattr", "listxattr")
 REMOVES = ("remove", "unlink", "rmdir")
 CHANGES = ("chmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr", "mkfifo")
 MOVES = ("rename", "replace", "renames")
 # What the audit hook stops where the kernel does not: these go past the functions above.
 AUDITED = {
     **dict.fromkeys(("os.remove", "os.rmdir", "shutil.rmtree"), "deletes"),
-    **dict.fromkeys(("os.rename", "os.truncate", "os.chmod", "os.link", "os.symlink"), "changes"),
+    **dict.fromkeys(("os.truncate", "os.chmod", "os.chown", "os.utime"), "changes"),
+    **dict.fromkeys(("os.setxattr", "os.removexattr"), "changes"),
+    **dict.fromkeys(("os.rename", "os.link", "os.symlink", "os.mkdir"), "writes"),
     **dict.fromkeys(("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn"), "starts"),
 }
+# Which arguments of an event name what would change, where it is not the first.
+_TARGETS = {"os.rename": slice(2), "os.link": slice(1, 2), "os.symlink": slice(1, 2)}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -34,6 +39,10 @@ def install(shadow: Shadow) -> None:
     os.open = _os_open(shadow, os.open)
     os.mkdir = _mkdir(shadow, os.mkdir)
     os.listdir = _listdir(shadow, os.listdir)
+    os.scandir = _scandir(shadow, os.scandir)
+    os.chdir = _chdir(shadow, os.chdir)
+    os.getcwd = _getcwd(shadow, os.getcwd)
+    os.getcwdb = lambda: os.fsencode(os.getcwd())
     shutil.rmtree = _rmtree(shadow, shutil.rmtree)  # type: ignore[assignment]
     for names, wrap in ((READS, _reading), (REMOVES, _removing), (CHANGES, _changing)):
         for name in names:
@@ -50,10 +59,18 @@ def _opened(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
     def open(file: Any, mode: str = "r", *args: Any, **keywords: Any) -> Any:
         if not isinstance(mode, str) or not any(letter in mode for letter in "wax+"):
             return original(shadow.to_read(file), mode, *args, **keywords)
+        if "x" in mode:
+            _check_new(shadow, file)
         path = shadow.to_write(file, keeps="w" not in mode)
         return original(path, mode, *args, **keywords)
 
     return open
+
+
+def _check_new(shadow: Shadow, path: Any) -> None:
+    full = shadow.path_of(path)
+    if full is not None and shadow.has(full):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
 
 def _os_open(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,6 +78,8 @@ def _os_open(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]
     def open(path: Any, flags: int, *args: Any, **keywords: Any) -> Any:
         if keywords.get("dir_fd") is not None:
             return original(path, flags, *args, **keywords)
+        if flags & os.O_CREAT and flags & os.O_EXCL:
+            _check_new(shadow, path)
         if flags & _WRITING:
             path = shadow.to_write(path, keeps=not flags & os.O_TRUNC)
         else:
@@ -99,14 +118,84 @@ def _listdir(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]
         full = shadow.path_of(path)
         twin = shadow.twin(full) if full is not None else ""
         if not twin or not os.path.isdir(twin) or isinstance(path, bytes):
-            return original(path)
+            return original(path if full is None else shadow.to_read(path))
         try:
-            there = original(path)
+            there = original(full)
         except FileNotFoundError:
             there = []
         return list(dict.fromkeys([*there, *original(twin)]))
 
     return listdir
+
+
+class _Entry:
+    """An entry of a folder in the shadow, under the path that the script asked for."""
+
+    def __init__(self, entry: os.DirEntry[str], folder: Any) -> None:
+        self._entry = entry
+        self.path = os.path.join(folder, entry.name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
+class _Entries:
+    """What `os.scandir` returns: to be looped over, closed, or used with `with`."""
+
+    def __init__(self, entries: Iterable[Any]) -> None:
+        self._entries = iter(list(entries))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._entries)
+
+    def __enter__(self) -> _Entries:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._entries = iter(())
+
+
+def _scandir(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def scandir(path: Any = ".") -> Any:
+        full = shadow.path_of(path)
+        twin = shadow.twin(full) if full is not None else ""
+        if full is None or not os.path.isdir(twin) or isinstance(path, bytes):
+            return original(path if full is None else shadow.to_read(path))
+        with original(twin) as entries:
+            new = {entry.name: _Entry(entry, path) for entry in entries}
+        if not shadow.has(full):
+            return _Entries(new.values())
+        with original(full) as entries:
+            there = [entry for entry in entries if entry.name not in new]
+        return _Entries([*(_Entry(entry, path) for entry in there), *new.values()])
+
+    return scandir
+
+
+def _chdir(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def chdir(path: Any) -> None:
+        full = shadow.path_of(path)
+        if full is None:
+            original(path)
+        else:
+            original(full if shadow.has(full) else shadow.to_read(path))
+
+    return chdir
+
+
+def _getcwd(shadow: Shadow, original: Callable[[], str]) -> Callable[[], str]:
+    return functools.wraps(original)(lambda: shadow.seen_as(original()))
 
 
 def _rmtree(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,8 +266,9 @@ def watch(shadow: Shadow) -> None:
             if full is not None:
                 shadow.refuse("writes", full, sys._getframe(1))
         elif event in AUDITED and args:
-            full = shadow.path_of(args[0])
-            if full is not None:
-                shadow.refuse(AUDITED[event], full, sys._getframe(1))
+            for path in args[_TARGETS.get(event, slice(1))]:
+                full = shadow.path_of(path)
+                if full is not None:
+                    shadow.refuse(AUDITED[event], full, sys._getframe(1))
 
     sys.addaudithook(audit)

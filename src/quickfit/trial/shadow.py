@@ -24,7 +24,7 @@ SAVERS = {
     *("keras", "tf_keras", "tensorflow", "tensorboard", "tensorboardX", "h5py", "absl"),
     *("wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim"),
 }
-_stat, _lstat, _makedirs = os.stat, os.lstat, os.makedirs
+_lstat, _makedirs, _getcwd = os.lstat, os.makedirs, os.getcwd
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -64,7 +64,21 @@ class Shadow:
         if full is None:
             return path
         twin = self.twin(full)
-        return twin if _exists(twin) else path
+        if _exists(twin):
+            return twin
+        return full if self._is_inside() and not os.path.isabs(os.fsdecode(path)) else path
+
+    def _is_inside(self) -> bool:
+        return self.seen_as(_getcwd()) != _getcwd()
+
+    def seen_as(self, folder: str) -> str:
+        """Return a folder as the script is to see it: one of the shadow under its own path."""
+        is_twin = folder.startswith(os.path.join(self.root, ""))
+        return folder[len(self.root) :] if is_twin else folder
+
+    def has(self, full: str) -> bool:
+        """Tell whether the user has this file or folder, whatever the trial has written."""
+        return _exists(full)
 
     def to_write(self, path: Any, *, keeps: bool = False) -> Any:
         """Return the path to write to.

@@ -73,5 +73,5 @@ def test_the_fix_makes_the_buffer_smaller():
     edit = fix(finding, signals)
     assert edit is not None
     assert edit.before == "ds = ds.shuffle(500)"
-    assert edit.after == "ds = ds.shuffle(600)"
+    assert edit.after == "ds = ds.shuffle(1_000)"
     assert edit.kind is FixClass.MAY_CHANGE_RESULTS

@@ -36,6 +36,11 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
+from quickfit.fixes.bindings import scripts_of
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
+from quickfit.fixes.steps_compiled import compiled_step
+from quickfit.fixes.steps_extracted import extracted_step
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.signals.loops import Call
@@ -116,6 +121,21 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Compile the step, as the function that it is or as a new one."""
+    where, scripts = finding.where, scripts_of(project)
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    found = compiled_step(script, where.line, scripts)
+    found = found or extracted_step(script, where.line, scripts)
+    return [found] if found is not None else []
+
+
 CAUSE = Cause(
-    title="A hand-written step runs eagerly", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="A hand-written step runs eagerly",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

@@ -28,6 +28,11 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.bindings import scripts_of
+from quickfit.fixes.change import Change
+from quickfit.fixes.hoisting import hoisted_function
+from quickfit.fixes.script import Project
+from quickfit.fixes.tensor_arguments import Argument, tensor_argument
 from quickfit.signals import Signals
 from quickfit.signals.eager import delay_share
 from quickfit.signals.gains import gain
@@ -177,9 +182,27 @@ def _as_tensor(finding: Finding, again: Retraced, signals: Signals) -> tuple[str
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Give a tensor for a number, or make the function once."""
+    where, scripts = finding.where, scripts_of(project)
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    again = retraced(signals, REASONS)[0]
+    made, reason = again.location, again.reason
+    found = None
+    if reason.kind == "function":
+        found = hoisted_function(script, where.line, scripts)
+    elif reason.kind == "value" and made is not None:
+        given = Argument(made.file, made.line, again.name, reason.argument, reason.after)
+        found = tensor_argument(script, where.line, given, scripts)
+    return [found] if found is not None else []
+
+
 CAUSE = Cause(
     title="A function is traced again for Python values",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -34,6 +34,9 @@ from collections import defaultdict
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
+from quickfit.fixes.traced_shapes import traced_once
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.retraces import traced_steps
@@ -133,9 +136,23 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Trace the function once for every shape, where its code does not ask for one."""
+    steps = signals.steps
+    groups = _groups(signals, steps.begin_s, steps.end_s)
+    traces = max(groups, key=lambda group: sum(t.duration_s for t in group), default=[])
+    location = traces[0].location if traces else None
+    if location is None:
+        return []
+    scripts = [script for file in project.files if (script := project.script(file)) is not None]
+    change = traced_once(scripts, file=location.file, line=location.line)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="A function is traced again for every shape",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -13,9 +13,9 @@ Example:
 Use instead:
     model.compile(optimizer="adam", loss="mse")
 
-Fix class: may change results. The same mathematics in another order: losses agree to rounding,
-not to the last bit. Python side effects in a `train_step` (prints, counters) then run only while
-it is traced.
+Fix class: equivalent. The same mathematics in another order: losses agree to rounding, not to the
+last bit. Python side effects in a `train_step` (prints, counters) then run only while it is
+traced; code that needs them, or the values of tensors, is not edited.
 
 When it is wrong: a model of few, very large operations spends its time inside them, and eager
 mode costs it little. Then nothing is reported.
@@ -25,6 +25,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.keras_calls import compiled_step
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.source.calls import call_at, without_keyword
@@ -77,7 +80,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     if finding.where is not None and "run_functions_eagerly" in finding.where.text:
         return Fix(
             title="Remove the call that makes every function run eagerly",
-            kind=FixClass.MAY_CHANGE_RESULTS,
+            kind=FixClass.EQUIVALENT,
             before=finding.where.text,
             note="Prints and counters inside a train_step then run only once, while it is traced.",
         )
@@ -88,7 +91,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         before, after = edit or ("", "")
     return Fix(
         title="Let Keras compile the train step",
-        kind=FixClass.MAY_CHANGE_RESULTS,
+        kind=FixClass.EQUIVALENT,
         before=before,
         after=after,
         example="" if before else example(__doc__ or "", "Use instead"),
@@ -96,4 +99,26 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="The train step runs eagerly", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Remove what turns eager execution on, where no code of the step needs it."""
+    facts = signals.loop.facts
+
+    def place(name: str) -> tuple[str, int] | None:
+        found = signals.location(facts.get(f"{name}_file"), facts.get(f"{name}_line"))
+        return (found.file, found.line) if found is not None else None
+
+    change = compiled_step(
+        project,
+        place("compile") if facts.get("run_eagerly") else None,
+        place("run_functions_eagerly") if facts.get("functions_run_eagerly") else None,
+    )
+    return [change] if change is not None else []
+
+
+CAUSE = Cause(
+    title="The train step runs eagerly",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

@@ -27,6 +27,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.keras_calls import without_xla
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.xla import Compiled, compiled, is_jit, jit_location, may_change_shape
@@ -135,9 +138,20 @@ def _without_xla(text: str, line: int, name: str) -> tuple[str, str] | None:
     return fit_with_keyword(text, line, "jit_compile", "False", method=name)
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Turn XLA off in the call that turns it on."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    change = without_xla(script, where.line, project)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="XLA compiles for a large part of the training",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -31,6 +31,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.callbacks import FREQUENCIES, seldom_hook, seldom_lambda, seldom_written
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import predict_line
@@ -164,4 +167,24 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="A callback works on every batch", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Let the hook return at once on most batches, or a library's logger write less often."""
+    slow = [time for time in signals.callbacks if time.name not in (*KERAS_OWN, *SAVERS)]
+    name, hook = (slow[0].name, slow[0].location) if slow else ("", None)
+    change = seldom_written(project) if name in FREQUENCIES else None
+    for place in (hook, finding.where):
+        script = project.script(place.file) if place is not None else None
+        if place is not None and script is not None and change is None:
+            change = seldom_hook(script, place.line, project)
+    if change is None and name == "LambdaCallback":
+        change = seldom_lambda(project)
+    return [change] if change is not None else []
+
+
+CAUSE = Cause(
+    title="A callback works on every batch",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

@@ -27,6 +27,9 @@ import ast
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.saving import seldom_checkpoint, seldom_save
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.saves import SAVERS, Saves, saves
@@ -166,4 +169,23 @@ def _example(signals: Signals) -> str:
     return f"if {when} == 0:\n    {save}"
 
 
-CAUSE = Cause(title="The model is saved too often", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Save a tenth as often: by the callback's number, or on fewer turns of the loop."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    facts = signals.loop.facts
+    steps = (facts.get("steps") or 0) * (facts.get("epochs") or 0) or None
+    change = seldom_checkpoint(script, where.line, project, steps=steps)
+    change = change or seldom_save(script, where.line, project)
+    return [change] if change is not None else []
+
+
+CAUSE = Cause(
+    title="The model is saved too often",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

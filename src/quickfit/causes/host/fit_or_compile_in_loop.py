@@ -31,6 +31,10 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.bindings import scripts_of
+from quickfit.fixes.change import Change
+from quickfit.fixes.fit_once import one_compile, one_fit
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.fit_calls import FitCalls, fit_calls
 from quickfit.signals.gains import gain
@@ -189,6 +193,21 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return Fix(title, FixClass.MAY_CHANGE_RESULTS, example=code, note=note)
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Take the `compile` out of the loop, or make one `fit` of many."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    found = one_compile(script, where.line, scripts_of(project))
+    fit = one_fit(script, where.line)
+    return [*found, *([fit] if fit is not None else [])]
+
+
 CAUSE = Cause(
-    title="`fit` or `compile` is called in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="`fit` or `compile` is called in a loop",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

@@ -29,6 +29,9 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.predicting import predictions
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import PredictLine, PredictSamples, predict_line, predict_samples
@@ -114,4 +117,19 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="predict is called in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Predict all rows at once where they are known; else call the model itself."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    return predictions(script, where.line, project)
+
+
+CAUSE = Cause(
+    title="predict is called in a loop",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

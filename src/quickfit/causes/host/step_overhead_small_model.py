@@ -25,6 +25,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.keras_calls import steps_in_one_call
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.step_cost import batch_size, planned_s, step_cost
@@ -117,6 +120,21 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Add `steps_per_execution` to the call of `compile`."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
+    change = steps_in_one_call(script, where.line, STEPS, works_on_batches=works_on_batches)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
-    title="A small model's steps are mostly overhead", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="A small model's steps are mostly overhead",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

@@ -36,6 +36,10 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.bindings import scripts_of
+from quickfit.fixes.change import Change
+from quickfit.fixes.metric_reads import metrics_out_of_loop
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import metric_samples
@@ -103,6 +107,19 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Update metrics in the compiled step and read them after the loop."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    return metrics_out_of_loop(script, where.line, scripts_of(project))
+
+
 CAUSE = Cause(
-    title="Values are read after every step", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="Values are read after every step",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

@@ -27,6 +27,10 @@ import ast
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.batch_sizes import Size, larger_batch
+from quickfit.fixes.change import Change
+from quickfit.fixes.keras_calls import steps_in_one_call
+from quickfit.fixes.script import Project, Script
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, planned_s, step_cost
@@ -36,6 +40,10 @@ from quickfit.source.keywords import keyword_of, whole_number, with_value
 # Twice as many may be chosen for the training's sake, and from 32 on the cost is shared by many.
 MAX_EXAMPLES = 8
 EXAMPLES_AFTER = 32
+# Or so many steps in one call, which keeps the results.
+STEPS = 32
+# Keras's own two work on batches in every run, and mind nothing.
+KERAS_OWN = ("History", "ProgbarLogger")
 # Of the step: smaller, and the examples themselves take the time.
 MIN_PYTHON_SHARE = 0.30
 # While a step waits for input, more examples per step make it wait longer.
@@ -129,4 +137,31 @@ def _written(text: str, batch: BatchSize) -> ast.expr | None:
     return value if whole_number(value) == batch.examples else None
 
 
-CAUSE = Cause(title="A batch has few examples", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Change the number where it is written; or keep it, and run several steps in one call."""
+    batch, facts = batch_size(signals), signals.loop.facts
+    found: list[Change | None] = []
+    if batch is not None and batch.location is not None:
+        where, script = batch.location, project.script(batch.location.file)
+        if script is not None:
+            size = Size(batch.method, batch.examples, EXAMPLES_AFTER)
+            found.append(larger_batch(script, where.line, size, project))
+    compiled = signals.location(facts.get("compile_file"), facts.get("compile_line"))
+    script = project.script(compiled.file) if compiled is not None else None
+    if compiled is not None and script is not None and signals.loop.kind == "fit":
+        found.append(_same_batches(script, compiled.line, signals))
+    return [change for change in found if change is not None]
+
+
+def _same_batches(script: Script, line: int, signals: Signals) -> Change | None:
+    works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
+    return steps_in_one_call(script, line, STEPS, works_on_batches=works_on_batches)
+
+
+CAUSE = Cause(
+    title="A batch has few examples",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

@@ -30,6 +30,10 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.batch_loops import fit_for_batches
+from quickfit.fixes.bindings import scripts_of
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, predicted_step_s
 from quickfit.signals.keras_calls import metric_samples, per_batch_share
@@ -128,4 +132,15 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="train_on_batch in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Let `fit` train on the same batches: all epochs, or one at a time."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    return fit_for_batches(script, where.line, scripts_of(project))
+
+
+CAUSE = Cause(
+    title="train_on_batch in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix, changes=changes
+)

@@ -28,6 +28,11 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.fixes.batch_sizes import larger_validation_batch
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
+from quickfit.fixes.validating import seldom_look, seldom_validation
+from quickfit.fixes.validation_loops import seldom_loop
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.validation import Validation, validation
@@ -149,6 +154,27 @@ def _edit(where: Location | None, signals: Signals) -> tuple[str, str] | None:
     return with_value(text, given, str(SELDOM * number)) if number else None
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Give `validation_freq` to `fit`, or look at the model on fewer turns of a loop."""
+    seen, where = validation(signals), finding.where
+    script = project.script(where.file) if where is not None else None
+    if seen is None or where is None or script is None:
+        return []
+    if seen.way == "epochs":
+        epochs = signals.loop.facts.get("epochs")
+        change = seldom_validation(script, where.line, project, epochs)
+    elif seen.way == "calls":
+        change = seldom_look(script, where.line, project)
+    else:
+        change = seldom_loop(script, where.line)
+    larger = larger_validation_batch(script, where.line, project)
+    return [found for found in (larger, change) if found is not None]
+
+
 CAUSE = Cause(
-    title="Validation takes much of the time", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="Validation takes much of the time",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

@@ -30,10 +30,14 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.chain_cache import cache_before_repeat, take_before_cache
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.cache_use import CacheUse, cache_use
 from quickfit.signals.caching import free_bytes, gain_if_kept, passes, point_after
 from quickfit.signals.crowding import is_crowded_out
+from quickfit.signals.steady_lines import is_steady, steady_lines
 from quickfit.source.calls import call_at
 from quickfit.source.chains import with_call_replaced
 
@@ -154,10 +158,25 @@ def _swapped(finding: Finding, signals: Signals, use: CacheUse) -> tuple[str, st
     return with_call_replaced(text, call, f".take({count}).cache()")
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Put the `take` or the `repeat` on the other side of the cache."""
+    use, where = cache_use(signals), finding.where
+    script = project.script(where.file) if where is not None else None
+    if use is None or where is None or script is None or not is_steady(signals, use.operation):
+        return []  # what is random before the cache would be kept for all epochs
+    if use.endless is not None:
+        steady = steady_lines(signals, where.file)
+        change = cache_before_repeat(script, where.line, steady=steady)
+    else:
+        change = take_before_cache(script, where.line) if use.taken is not None else None
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="A cache is thrown away before it is full",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="a cache that never completes",
 )

@@ -37,6 +37,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.image_decode import resize_first
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.augmenting import Augmenting, augmenting
 from quickfit.signals.crowding import is_crowded_out
@@ -134,9 +137,21 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Make the images small before they are recoloured."""
+    found = augmenting(signals)
+    file = found.slowest.fact("function_file") if found is not None else None
+    script = project.script(file) if file is not None else None
+    if found is None or script is None:
+        return []
+    change = resize_first(script, found.slowest.fact("function_line"))
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="Random changes to images keep all cores busy",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

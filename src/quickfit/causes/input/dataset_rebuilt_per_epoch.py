@@ -33,8 +33,12 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.dataset_once import built_once
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.rebuilding import Rebuilt, between_epochs_s, rebuilt
+from quickfit.signals.steady_lines import is_steady
 from quickfit.signals.written_chain import below, stages_of, written
 
 # Below this share of the training the gain is smaller than the noise between runs.
@@ -140,10 +144,22 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Move what builds the pipeline out of the loop."""
+    where, (top, _) = finding.where, written(signals)
+    scripts = [script for file in project.files if (script := project.script(file)) is not None]
+    if where is None:
+        return []
+    is_random = top is None or not is_steady(signals, top)
+    change = built_once(scripts, file=where.file, line=where.line, is_random=is_random)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="The pipeline is built anew for every epoch",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="a pipeline that is built again",
 )

@@ -37,6 +37,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.image_decode import smaller_decode
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.images import PIXEL_S, Shrunk, shrunk_images
@@ -177,10 +180,23 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Add a ratio to the decoder."""
+    images, where = shrunk_images(signals), finding.where
+    script = project.script(where.file) if where is not None else None
+    if images is None or where is None or script is None:
+        return []
+    if not images.looks or images.location is None or not _can_shrink(images):
+        return []
+    change = smaller_decode(script, where.line, ratio=_new_ratio(images))
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="Large images are decoded and then shrunk",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="oversized images",
 )

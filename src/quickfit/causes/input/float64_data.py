@@ -31,6 +31,9 @@ import ast
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.dtypes import single_data, single_policy
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.doubles import SETTERS, asking_line, compute_s, products
 from quickfit.signals.gains import gain
@@ -112,4 +115,20 @@ def _edit(finding: Finding, signals: Signals) -> tuple[str, str] | None:
     return None
 
 
-CAUSE = Cause(title="Computing in double precision", symptom=Symptom.SLOW, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Remove the setting of float64, or make the arrays of the datasets float32."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    change = single_policy(script, where.line, project) or single_data(project)
+    return [change] if change is not None else []
+
+
+CAUSE = Cause(
+    title="Computing in double precision",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

@@ -43,6 +43,10 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.array_generators import arrays_to_dataset
+from quickfit.fixes.change import Change
+from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -184,10 +188,23 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Make a dataset of a generator over image files or arrays."""
+    stages, pillow = generator_stages(signals), installed_pillow()
+    places = [function_place(stage, signals) for stage in stages]
+    for place in filter(None, [finding.where, *places]):
+        found = generator_to_dataset(project, place.file, place.line, pillow=pillow)
+        found = found or arrays_to_dataset(project, place.file, place.line)
+        if found is not None:
+            return [found]
+    return []
+
+
 CAUSE = Cause(
     title="A generator inside tf.data is the limit",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="one Python thread makes every element",
 )

@@ -30,6 +30,9 @@ import re
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.chain_batch import batch_first
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -203,10 +206,21 @@ def _note(ops: set[str]) -> str:
     return "A number per row that meets a vector per row needs `[:, None]` first."
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Put the batch before the map."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    change = batch_first(script, where.line)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="A small map runs once per element",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="the overhead of single elements",
 )

@@ -31,10 +31,14 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.chain_cache import cached, cached_before_shuffle
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes
 from quickfit.signals.crowding import is_crowded_out
 from quickfit.signals.images import shrunk_images
+from quickfit.signals.steady_lines import is_cut_behind, is_repeated, steady_lines
 from quickfit.source.calls import call_at
 from quickfit.source.chains import with_call_after
 
@@ -143,9 +147,30 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Add `cache()` where all before it is the same every time and an epoch reads all of it."""
+    point, where = cache_point(signals, min_share=MIN_WORK_SHARE), finding.where
+    script = project.script(where.file) if where is not None else None
+    if point is None or where is None or script is None or is_cut_behind(signals, point.operation):
+        return []
+    method = str(point.operation.facts.get("call") or point.operation.kind)
+    found = [cached(script, where.line, method=method, is_ordered=not point.is_shuffled)]
+    if point.is_shuffled:
+        moved = cached_before_shuffle(
+            script,
+            where.line,
+            method=method,
+            steady=steady_lines(signals, where.file),
+            is_repeated=is_repeated(signals),
+        )
+        found.insert(0, moved)
+    return [change for change in found if change is not None][:1]
+
+
 CAUSE = Cause(
     title="The same input work is repeated in every epoch",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -44,6 +44,9 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.host_rows import rows_of_tensors
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, predicted_step_s
 from quickfit.signals.host_copies import (
@@ -147,9 +150,18 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Make the data tensors once, where the loop cuts its batches out of arrays."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    found = rows_of_tensors(script, where.line) if where is not None and script else None
+    return [found] if found is not None else []
+
+
 CAUSE = Cause(
     title="A batch is copied from NumPy in every step",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -44,6 +44,10 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
+from quickfit.fixes.image_sequences import sequence_to_dataset
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import PyInput
@@ -194,9 +198,22 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Make a dataset of a generator or PyDataset over image files."""
+    source, pillow = signals.py_input, installed_pillow()
+    places = dict.fromkeys((finding.where, source.location if source else None))
+    for place in places:
+        for changed in (generator_to_dataset, sequence_to_dataset):
+            found = changed(project, place.file, place.line, pillow=pillow) if place else None
+            if found is not None:
+                return [found]
+    return []
+
+
 CAUSE = Cause(
     title="A Python generator makes the batches too slowly",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
 )

@@ -39,6 +39,10 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.image_generators import installed_pillow
+from quickfit.fixes.image_maps import python_map
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -175,10 +179,20 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Load the pictures with TensorFlow's operations."""
+    place = finding.where
+    if place is None:
+        return []
+    found = python_map(project, place.file, place.line, pillow=installed_pillow())
+    return [found] if found is not None else []
+
+
 CAUSE = Cause(
     title="A map calls Python",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="Python, of which one thread works at a time",
 )

@@ -24,6 +24,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.chain_parallel import parallel_map
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -130,10 +133,22 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Give the map several threads."""
+    stage = _slow_map(signals)
+    script = project.script(finding.where.file) if finding.where is not None else None
+    if stage is None or finding.where is None or script is None:
+        return []
+    is_random = bool(stage.fact("is_stateful"))
+    change = parallel_map(script, finding.where.line, is_random=is_random)
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="A map runs on one thread",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="one thread, while cores are idle",
 )

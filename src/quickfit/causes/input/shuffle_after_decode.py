@@ -27,8 +27,12 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.chain_shuffle import shuffle_first
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.refills import gain_of_overlap, holds_decoded, refill
+from quickfit.signals.steady_lines import is_repeated, steady_lines
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -92,10 +96,22 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Move the shuffle before the maps."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None:
+        return []
+    steady = steady_lines(signals, where.file)
+    change = shuffle_first(script, where.line, steady=steady, is_repeated=is_repeated(signals))
+    return [change] if change is not None else []
+
+
 CAUSE = Cause(
     title="A shuffle holds decoded elements",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="the shuffle's refill",
 )

@@ -28,8 +28,12 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.fixes.chain_shuffle import shuffle_first, smaller_shuffle
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.refills import Refill, gain_of_overlap, holds_decoded, refill
+from quickfit.signals.steady_lines import is_repeated, steady_lines
 from quickfit.source.calls import call_at
 from quickfit.source.chains import with_first_argument
 
@@ -41,6 +45,8 @@ MIN_EXPLAINED = 0.3
 MIN_BATCHES = 20
 # The batches that a buffer holds after the change.
 BATCHES_AFTER = 16
+# Fewer elements than this mix too little to train well, and so many small ones are soon read.
+MIN_AFTER = 1000
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -99,7 +105,8 @@ def detect(signals: Signals) -> Finding | None:
 
 def _smaller(found: Refill) -> int:
     """Return a buffer of some batches, as a round number."""
-    wanted = max(round(BATCHES_AFTER * found.per_step), 1)
+    least = min(MIN_AFTER, max(found.held // 4, 1))
+    wanted = max(round(BATCHES_AFTER * found.per_step), least)
     digits = int(10 ** (len(str(wanted)) - 1))
     return min(-(-wanted // digits) * digits, found.held)
 
@@ -124,10 +131,25 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Move the shuffle before the maps, or give it a smaller buffer."""
+    shuffle, where = signals.shuffle, finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None or shuffle is None:
+        return []
+    size, steady = _smaller(refill(signals, shuffle)), steady_lines(signals, where.file)
+    found = (
+        shuffle_first(script, where.line, steady=steady, is_repeated=is_repeated(signals)),
+        smaller_shuffle(script, where.line, size=size),
+    )
+    return [change for change in found if change is not None]
+
+
 CAUSE = Cause(
     title="A shuffle takes in too much before it gives anything",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
+    changes=changes,
     resource="the shuffle's refill",
 )

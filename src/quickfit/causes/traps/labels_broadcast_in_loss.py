@@ -39,6 +39,10 @@ from typing import Any
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.change import Change, Edit
+from quickfit.fixes.label_shapes import fitting_loss, is_one_side_more, repaired
+from quickfit.fixes.pooled_heads import is_map_for_a_number, pooled_head
+from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 
@@ -151,6 +155,31 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Pool the map that a model predicts, and give labels their shape in a loss of the script."""
+    seen: dict[str, Any] = signals.loop.facts["labels_broadcast"]
+    labels, outputs = seen["labels"], seen["outputs"]
+    written = signals.location(seen.get("file"), seen.get("line"))
+    script = project.script(written.file) if written is not None else None
+    is_own = written is not None and written != signals.loop.location
+    head: tuple[Edit, ...] = ()
+    if is_map_for_a_number(labels, outputs):
+        head = pooled_head(project, outputs)
+        outputs = [outputs[0], 1]
+        if not head or (labels != outputs and not is_one_side_more(labels, outputs)):
+            return []
+    if not is_own or labels == outputs:
+        return [repaired(head)] if head else []
+    if script is None or written is None:
+        return []
+    loss = fitting_loss(script, written.line, labels, outputs, project)
+    return [repaired((*head, *loss))] if loss else []
+
+
 CAUSE = Cause(
-    title="Labels are broadcast in the loss", symptom=Symptom.WRONG, detect=detect, fix=fix
+    title="Labels are broadcast in the loss",
+    symptom=Symptom.WRONG,
+    detect=detect,
+    fix=fix,
+    changes=changes,
 )

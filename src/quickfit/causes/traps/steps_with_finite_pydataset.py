@@ -34,6 +34,9 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.change import Change
+from quickfit.fixes.script import Project
+from quickfit.fixes.whole_epochs import all_of_the_data, endless_generator, repeated_data
 from quickfit.signals import Signals
 from quickfit.signals.epoch_lengths import EpochLengths, epoch_lengths
 from quickfit.source.calls import call_at, without_keyword
@@ -129,4 +132,25 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="The data ends before the epoch", symptom=Symptom.WRONG, detect=detect, fix=fix)
+def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+    """Let epochs take all of the data, or let the data go on."""
+    where = finding.where
+    script = project.script(where.file) if where is not None else None
+    if where is None or script is None or not epoch_lengths(signals).is_asked:
+        return []
+    ways = {
+        "generator": (endless_generator,),
+        "pydataset": (all_of_the_data,),
+        "tf.data": (all_of_the_data, repeated_data),
+    }
+    found = [way(script, where.line) for way in ways.get(signals.loop.input, ())]
+    return [change for change in found if change is not None]
+
+
+CAUSE = Cause(
+    title="The data ends before the epoch",
+    symptom=Symptom.WRONG,
+    detect=detect,
+    fix=fix,
+    changes=changes,
+)

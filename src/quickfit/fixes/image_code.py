@@ -1,0 +1,296 @@
+"""Translates what Python code does to one picture into TensorFlow operations."""
+
+from __future__ import annotations
+
+import ast
+
+from quickfit.fixes import image_resize
+from quickfit.fixes.image_names import Names
+from quickfit.fixes.image_values import (
+    Item,
+    NotRecognisedError,
+    Picture,
+    Plain,
+    code,
+    number,
+)
+
+_FLOATS = {"float32": "float32", "float64": "float64", "float": "float64", "double": "float64"}
+# Names that the new code uses itself.
+_OWN = {"path", "label", "weight", "image", "data", "rows", "columns", "is_tall", "first", "load"}
+_OWN |= {"ds", "nearest", "load_batch", "paths", "labels", "weights"}
+
+
+class Pictures:
+    """The operations on pictures that have an equal in TensorFlow.
+
+    Args:
+        names: the names of the script.
+        tf: the name of TensorFlow in it.
+        pillow: the major version of Pillow that the script runs with.
+    """
+
+    def __init__(self, names: Names, *, tf: str, pillow: int) -> None:
+        self.names = names
+        self.tf = tf
+        self.pillow = pillow
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def opened(self, path: Item, origin: int, *, library: str, channels: int = 3) -> Picture:
+        """Return a picture as it is read from its file."""
+        if not self.names.reads_only_photos():
+            raise NotRecognisedError
+        picture = Picture(path, (), library, "?" if library == "pil" else "RGB", "pil")
+        text = (
+            f"data = {self.tf}.io.read_file(path)\n"
+            f"image = {self.tf}.io.decode_jpeg(data, channels={channels},"
+            ' dct_method="INTEGER_ACCURATE")'
+        )
+        picture = picture.then(text, origin)
+        if library == "cv2":
+            is_gray = channels == 1
+            mode = "L" if is_gray else "RGB"
+            return picture.to(dtype="uint8", mode=mode, is_flat=is_gray, is_bgr=not is_gray)
+        return picture
+
+    def loaded(self, path: Item, call: ast.Call, arguments: dict[str, ast.expr]) -> Picture:
+        """Return a picture as `keras.utils.load_img` gives it."""
+        known = {"path", "color_mode", "target_size", "interpolation"}
+        if set(arguments) - known:
+            raise NotRecognisedError
+        picture = self.opened(path, call.lineno, library="pil")
+        modes = {"'rgb'": "RGB", "'grayscale'": "L"}
+        mode = modes.get(code(arguments["color_mode"]), "") if "color_mode" in arguments else "RGB"
+        picture = self.converted(picture, mode, call.lineno)
+        size = arguments.get("target_size")
+        if size is None or code(size) == "None":
+            return picture
+        given = arguments.get("interpolation")
+        if given is not None and not isinstance(given, ast.Constant):
+            raise NotRecognisedError
+        method = image_resize.KERAS_FILTERS.get(str(given.value) if given else "nearest", "")
+        return self._resized(picture, size, method, call.lineno, width_first=False)
+
+    # -- Pillow -----------------------------------------------------------------------------
+
+    def converted(self, picture: Picture, mode: str, origin: int) -> Picture:
+        """Return a picture as `convert(mode)` gives it."""
+        if picture.dtype != "pil" or picture.mode not in ("?", mode):
+            raise NotRecognisedError
+        if picture.has_size and picture.mode == "?" and not self.names.reads_only_jpeg():
+            raise NotRecognisedError  # Pillow resizes palettes and transparency in other ways
+        if mode == "RGB" or picture.mode == mode:
+            return picture.to(mode=mode)
+        if mode != "L" or picture.is_float:
+            raise NotRecognisedError
+        text = f"image = {self.tf}.image.rgb_to_grayscale(image)"
+        return picture.then(text, origin, mode="L", is_flat=True, difference=1)
+
+    def pillow_resized(self, picture: Picture, call: ast.Call) -> Picture:
+        """Return a picture as `resize(size, resample)` gives it."""
+        given: dict[str, ast.expr] = dict(zip(("size", "resample"), call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg}
+        if len(call.args) > 2 or set(given) - {"size", "resample"} or "size" not in given:
+            raise NotRecognisedError
+        method = "bicubic"
+        if "resample" in given:
+            name = code(given["resample"])
+            method = image_resize.PILLOW_FILTERS.get(name.rsplit(".", 1)[-1], "")
+        return self._resized(picture, given["size"], method, call.lineno, width_first=True)
+
+    def _resized(
+        self, picture: Picture, size: ast.expr, method: str, origin: int, *, width_first: bool
+    ) -> Picture:
+        # Without a mode, palettes would be resized by their numbers.
+        if picture.dtype != "pil" or not method or picture.has_size:
+            raise NotRecognisedError
+        check_names(size)
+        made = image_resize.Size(size, width_first=width_first)
+        text = image_resize.pillow_resize(made, method, tf=self.tf, pillow=self.pillow)
+        is_nearest = method == "nearest"
+        return picture.then(
+            text,
+            origin,
+            has_size=True,
+            is_float=picture.is_float or not is_nearest,
+            helpers=picture.helpers | ({"nearest"} if is_nearest else set()),
+            difference=max(picture.difference, image_resize.DIFFERENCES[method]),
+        )
+
+    # -- arrays -----------------------------------------------------------------------------
+
+    def array(self, picture: Picture, dtype: ast.expr | None, origin: int) -> Picture:
+        """Return a picture as `np.array(picture, dtype)` gives it."""
+        if picture.dtype == "pil":
+            picture = picture.to(dtype="uint8")
+        return picture if dtype is None else self.cast(picture, self.dtype(dtype), origin)
+
+    def keras_array(self, picture: Picture, dtype: ast.expr | None, origin: int) -> Picture:
+        """Return a picture as `img_to_array` gives it: floats, and always with channels."""
+        picture = self.array(picture, None, origin).to(is_flat=False)
+        return self.cast(picture, "float32" if dtype is None else self.dtype(dtype), origin)
+
+    def dtype(self, node: ast.expr) -> str:
+        """Return the name of a type that is float32, float64 or uint8."""
+        name = node.value if isinstance(node, ast.Constant) else code(node).rsplit(".", 1)[-1]
+        if name == "uint8":
+            return "uint8"
+        if name not in _FLOATS:
+            raise NotRecognisedError
+        return _FLOATS[str(name)]
+
+    def cast(self, picture: Picture, dtype: str, origin: int) -> Picture:
+        """Return a picture as `astype(dtype)` gives it."""
+        if picture.dtype == "pil" or (dtype == "uint8" and picture.dtype != "uint8"):
+            raise NotRecognisedError  # numbers would be cut off behind the point
+        if dtype == "uint8" or picture.is_float:
+            return picture.to(dtype=dtype)
+        text = f"image = {self.tf}.cast(image, {self.tf}.float32)"
+        return picture.then(text, origin, dtype=dtype, is_float=True)
+
+    def computed(
+        self, picture: Picture, operator: ast.operator, operand: ast.expr, origin: int
+    ) -> Picture:
+        """Return a picture behind `picture / 255.0` and the like."""
+        signs = {ast.Div: "/", ast.Mult: "*", ast.Sub: "-", ast.Add: "+"}
+        sign = signs.get(type(operator), "")
+        if not sign or picture.dtype == "pil":
+            raise NotRecognisedError
+        check_names(operand)
+        value = self._resolved(operand)
+        is_whole = isinstance(value, ast.Constant) and isinstance(value.value, int)
+        if picture.dtype == "uint8" and is_whole and sign != "/":
+            raise NotRecognisedError  # NumPy goes around at 256
+        if number(value) is None:
+            picture = self._in_order(picture, value, origin)
+        if picture.dtype == "uint8":
+            picture = self.cast(picture, "float64", origin)
+        text = code(operand)
+        if number(value) is None:
+            text = f"{self.tf}.constant({text}, {self.tf}.float32)"
+        elif isinstance(operand, ast.BinOp):
+            text = f"({text})"
+        return picture.then(f"image = image {sign} {text}", origin)
+
+    def _resolved(self, operand: ast.expr) -> ast.expr:
+        if isinstance(operand, ast.Name | ast.Attribute):
+            return self.names.assigned(operand) or operand
+        return operand
+
+    def _in_order(self, picture: Picture, value: ast.expr, origin: int) -> Picture:
+        """Return a picture with its channels in the order that three numbers are for."""
+        if isinstance(value, ast.Call) and self.names.qualified(value.func) in (
+            "numpy.array",
+            "numpy.asarray",
+        ):
+            value = value.args[0] if value.args else value
+        if not isinstance(value, ast.List | ast.Tuple) or any(
+            number(e) is None for e in value.elts
+        ):
+            raise NotRecognisedError
+        if len(value.elts) != 3 or picture.mode == "L":
+            raise NotRecognisedError
+        return self.in_order(picture, origin)
+
+    def in_order(self, picture: Picture, origin: int) -> Picture:
+        """Return a picture with OpenCV's order of channels made."""
+        if not picture.is_bgr:
+            return picture
+        return picture.then("image = image[..., ::-1]", origin, is_bgr=False, is_settled=True)
+
+    def turned(self, picture: Picture) -> Picture:
+        """Return a picture with its channels the other way round."""
+        if picture.dtype == "pil" or picture.mode == "L" or picture.is_settled:
+            raise NotRecognisedError
+        return picture.to(is_bgr=not picture.is_bgr)
+
+    def with_channel(self, picture: Picture) -> Picture:
+        """Return a picture with an axis of channels added."""
+        if not picture.is_flat or picture.dtype == "pil":
+            raise NotRecognisedError
+        return picture.to(is_flat=False)
+
+    # -- OpenCV -----------------------------------------------------------------------------
+
+    def opencv_resized(self, picture: Picture, call: ast.Call) -> Picture:
+        """Return a picture as `cv2.resize` gives it, for its default filter."""
+        names = ("src", "dsize", "dst", "fx", "fy", "interpolation")
+        given: dict[str, ast.expr] = dict(zip(names, call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg}
+        if set(given) - {"src", "dsize", "interpolation"} or "dsize" not in given:
+            raise NotRecognisedError
+        if "interpolation" in given:
+            name = self.names.qualified(given["interpolation"])
+            if name != "cv2.INTER_LINEAR" and code(given["interpolation"]) != "1":
+                raise NotRecognisedError
+        if picture.dtype == "pil" or picture.dtype == "float64" or picture.has_size:
+            raise NotRecognisedError
+        check_names(given["dsize"])
+        size = image_resize.Size(given["dsize"], width_first=True)
+        is_whole = picture.dtype == "uint8"
+        text = image_resize.opencv_resize(size, tf=self.tf, is_whole=is_whole)
+        return picture.then(
+            text,
+            call.lineno,
+            is_float=True,
+            has_size=True,
+            difference=max(picture.difference, 1),
+        )
+
+    def opencv_converted(self, picture: Picture, call: ast.Call) -> Picture:
+        """Return a picture as `cv2.cvtColor` gives it."""
+        if len(call.args) != 2 or call.keywords:
+            raise NotRecognisedError
+        name = self.names.qualified(call.args[1]).removeprefix("cv2.COLOR_")
+        if name in ("BGR2RGB", "RGB2BGR"):
+            return self.turned(picture)
+        is_gray = name == ("BGR2GRAY" if picture.is_bgr else "RGB2GRAY")
+        if not is_gray or picture.dtype != "uint8" or picture.is_float or picture.mode != "RGB":
+            raise NotRecognisedError
+        text = f"image = {self.tf}.image.rgb_to_grayscale(image)"
+        return picture.then(text, call.lineno, mode="L", is_flat=True, is_bgr=False, difference=1)
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def finished(
+        self, picture: Picture, origin: int, *, dtype: str = "", needs_size: bool = True
+    ) -> Picture:
+        """Return a picture as it is given to the model, of NumPy's type or of another one."""
+        if picture.dtype == "pil":
+            raise NotRecognisedError
+        shape = self.names.image_shape()
+        if picture.mode == "?" and not shape.endswith(", 3)"):
+            raise NotRecognisedError  # the file decides about the channels
+        picture = self.in_order(picture, origin)
+        if picture.dtype == "uint8" and picture.is_float:
+            text = f"image = {self.tf}.cast(image, {self.tf}.uint8)"
+            picture = picture.then(text, origin, is_float=False)
+        if dtype and dtype != ("float32" if picture.is_float else "uint8"):
+            text = f"image = {self.tf}.cast(image, {self.tf}.{dtype})"
+            picture = picture.then(text, origin)
+        if picture.is_flat:
+            picture = picture.then(f"image = {self.tf}.squeeze(image, axis=-1)", origin)
+        if picture.has_size or not needs_size:
+            return picture
+        if picture.is_flat or not shape:
+            raise NotRecognisedError  # a model may need to know the size
+        return picture.then(f"image = {self.tf}.ensure_shape(image, {shape})", origin)
+
+
+def check_names(node: ast.expr) -> None:
+    """Make sure that code of the user keeps its meaning inside the new function."""
+    if _OWN & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+        raise NotRecognisedError
+
+
+def is_pillow_open(name: str) -> bool:
+    """Tell whether a full name is that of `PIL.Image.open`."""
+    return name in ("PIL.Image.open", "Image.open")
+
+
+def plain_node(value: object) -> ast.expr:
+    """Return the expression of a value that is the same for all items."""
+    if not isinstance(value, Plain):
+        raise NotRecognisedError
+    return value.node

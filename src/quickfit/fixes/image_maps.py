@@ -1,0 +1,175 @@
+"""Turns a Python function inside `Dataset.map` that loads a picture into TensorFlow operations."""
+
+from __future__ import annotations
+
+import ast
+
+from quickfit.findings import FixClass
+from quickfit.fixes.change import Change, Edit
+from quickfit.fixes.image_code import Pictures
+from quickfit.fixes.image_expressions import Env
+from quickfit.fixes.image_generators import block, head_line, without_docstring
+from quickfit.fixes.image_names import Names, parameters
+from quickfit.fixes.image_pipeline import with_comments
+from quickfit.fixes.image_reading import Reading
+from quickfit.fixes.image_uses import dtype_name
+from quickfit.fixes.image_values import (
+    Facts,
+    Group,
+    Item,
+    Line,
+    NotRecognisedError,
+    Picture,
+    Value,
+    code,
+)
+from quickfit.fixes.script import Function, Project, Script
+
+_CALLS = ("py_function", "numpy_function", "py_func", "eager_py_func")
+
+
+def python_map(project: Project, file: str, line: int, *, pillow: int) -> Change | None:
+    """Return the change of the function that `tf.py_function` at a line calls.
+
+    Args:
+        project: the user's files.
+        file: the file of the finding.
+        line: the line of `tf.py_function`, of a map, or of the function that is called.
+        pillow: the major version of Pillow that the script runs with.
+    """
+    script = project.script(file)
+    if script is None:
+        return None
+    for name in _candidates(script, line):
+        try:
+            return _changed(project, script, name, pillow)
+        except NotRecognisedError:
+            continue
+    return None
+
+
+def _candidates(script: Script, line: int) -> list[str]:
+    """Return the functions that Python is called with, those at the line first."""
+    calls = [c for c in script.all(ast.Call) if _is_python_call(c)]
+    named = {_function(c): c for c in calls if _function(c)}
+    at = [n for n, c in named.items() if script.statement(c).lineno <= line <= (c.end_lineno or 0)]
+    inside = [f.name for f in script.all(ast.FunctionDef) if f.lineno <= line <= script.end(f)[0]]
+    only = list(named) if len(named) == 1 else []
+    return list(dict.fromkeys([*at, *(n for n in inside if n in named), *only]))
+
+
+def _is_python_call(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _CALLS
+
+
+def _function(call: ast.Call) -> str:
+    named = {k.arg: k.value for k in call.keywords}
+    given = named.get("func", call.args[0] if call.args else None)
+    return given.id if isinstance(given, ast.Name) else ""
+
+
+def _changed(project: Project, script: Script, name: str, pillow: int) -> Change:
+    names = Names(script)
+    function = names.function(name)
+    if function is None or function.decorator_list:
+        raise NotRecognisedError
+    calls = _uses(project, script, name)
+    dtypes = {_dtypes(call) for call in calls}
+    if len(dtypes) != 1:
+        raise NotRecognisedError
+    tf, imports = script.import_of("tensorflow", "tf")
+    lines, picture = _translated(names, function, dtypes.pop(), tf=tf, pillow=pillow)
+    body = without_docstring(function)
+    head = head_line(script, function)
+    text = with_comments(tuple(lines), script, head, script.end(body[-1])[0])
+    edits = [block(script, body, head, text), *imports]
+    edits += [_call_edit(script, call, name) for call in calls]
+    if function.returns is not None:
+        raise NotRecognisedError
+    note = f"Pixels differ by at most {picture.difference} of 255, as measured on photos."
+    title = f"Load the pictures of `{name}` with TensorFlow, without Python"
+    note = note if picture.difference else "The pixels are the same."
+    return Change(title, FixClass.EQUIVALENT, tuple(edits), note)
+
+
+def _uses(project: Project, script: Script, name: str) -> list[ast.Call]:
+    """Return the calls that a function is given to; it must have no other use."""
+    calls = []
+    for file in project.files:
+        other = project.script(file)
+        for node in other.all(ast.Name) if other else ():
+            if node.id != name or other is None:
+                continue
+            parent = other.parent(node)
+            holder = other.parent(parent) if isinstance(parent, ast.keyword) else parent
+            is_given = isinstance(holder, ast.Call) and _is_python_call(holder)
+            if other is not script or not is_given or not isinstance(holder, ast.Call):
+                raise NotRecognisedError
+            calls.append(holder)
+        if other is not None and any(a.attr == name for a in other.all(ast.Attribute)):
+            raise NotRecognisedError
+    return calls
+
+
+def _arguments(call: ast.Call) -> tuple[ast.expr, ast.expr]:
+    """Return the inputs and the types of a call."""
+    given: dict[str, ast.expr] = dict(zip(("func", "inp", "Tout"), call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg}
+    if set(given) - {"func", "inp", "Tout", "name", "stateful"} or len(call.args) > 3:
+        raise NotRecognisedError
+    if "inp" not in given or "Tout" not in given:
+        raise NotRecognisedError
+    return given["inp"], given["Tout"]
+
+
+def _dtypes(call: ast.Call) -> tuple[str, ...]:
+    types = _arguments(call)[1]
+    if isinstance(types, ast.Tuple | ast.List):
+        return tuple(dtype_name(t) for t in types.elts)
+    return (dtype_name(types),)
+
+
+def _call_edit(script: Script, call: ast.Call, name: str) -> Edit:
+    inputs = _arguments(call)[0]
+    if not isinstance(inputs, ast.List | ast.Tuple):
+        raise NotRecognisedError
+    statement = script.statement(call)
+    spans_lines = call.lineno != call.end_lineno
+    if spans_lines and script.has_comment(statement, statement):
+        raise NotRecognisedError
+    arguments = ", ".join(script.code(element) for element in inputs.elts)
+    return script.replace(call, f"{name}({arguments})")
+
+
+def _translated(
+    names: Names, function: Function, dtypes: tuple[str, ...], *, tf: str, pillow: int
+) -> tuple[list[Line], Picture]:
+    """Return the body of a function in TensorFlow."""
+    reading = Reading(names, Pictures(names, tf=tf, pillow=pillow), Facts(), {})
+    env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameters(function)}
+    value = reading.returned(without_docstring(function), env)
+    values = value.values if isinstance(value, Group) else (value,)
+    pictures = [v for v in values if isinstance(v, Picture)]
+    if len(pictures) != 1 or len(values) != len(dtypes):
+        raise NotRecognisedError
+    last = function.body[-1].lineno
+    at = values.index(pictures[0])
+    picture = reading.pictures.finished(pictures[0], last, dtype=dtypes[at], needs_size=False)
+    if not isinstance(picture.path.node, ast.Name):
+        raise NotRecognisedError
+    lines = list(picture.lines)
+    path = picture.path.node.id
+    lines[0] = Line(lines[0].text.replace("(path)", f"({path})"), lines[0].origin)
+    if "nearest" in picture.helpers or {"image", "data", "first"} & set(parameters(function)):
+        raise NotRecognisedError
+    results = [_result(v, d, tf) for v, d in zip(values, dtypes, strict=True)]
+    lines.append(Line(f"return {', '.join(results)}", last))
+    return lines, picture
+
+
+def _result(value: Value, dtype: str, tf: str) -> str:
+    if isinstance(value, Picture):
+        return "image"
+    if not isinstance(value, Item) or not isinstance(value.node, ast.Name):
+        raise NotRecognisedError
+    return f"{tf}.cast({code(value.node)}, {tf}.{dtype})"

@@ -1,0 +1,340 @@
+"""Reads calls of an image input: of Pillow, OpenCV, Keras, NumPy and of the user's functions."""
+
+from __future__ import annotations
+
+import ast
+
+from quickfit.fixes.image_code import is_pillow_open
+from quickfit.fixes.image_expressions import Env, Expressions
+from quickfit.fixes.image_names import parameters
+from quickfit.fixes.image_values import (
+    INDEX,
+    Blank,
+    Group,
+    Item,
+    Many,
+    NotRecognisedError,
+    Picture,
+    Place,
+    Plain,
+    Start,
+    Value,
+    Window,
+    code,
+    number,
+    same,
+)
+from quickfit.fixes.script import Function
+
+# Calls whose result depends on nothing but their arguments.
+_PURE = {"str", "int", "float", "len", "bool", "tuple", "os.path.join", "os.path.basename"}
+_PURE |= {"os.path.splitext", "os.path.dirname", "pathlib.Path", "Path", "os.fspath", "range"}
+_PURE |= {"numpy.float32", "numpy.int32", "numpy.int64", "min", "max", "numpy.eye"}
+_PURE_METHODS = {"split", "rsplit", "strip", "lower", "upper", "replace", "startswith", "endswith"}
+_PURE_METHODS |= {"index", "get", "joinpath", "removesuffix", "removeprefix", "item"}
+_NODES = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp)
+_NODES_MORE = (ast.Subscript, ast.Call, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue)
+_INNER = (
+    ast.operator,
+    ast.unaryop,
+    ast.cmpop,
+    ast.expr_context,
+    ast.keyword,
+    ast.Slice,
+    ast.BoolOp,
+)
+_ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack")
+
+
+class Reading(Expressions):
+    """Says what an expression stands for, calls among them."""
+
+    # -- calls ------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call, env: Env) -> Value | None:
+        if any(isinstance(a, ast.Starred) for a in node.args):
+            return self._unzipped(node, env)
+        if any(k.arg is None for k in node.keywords):
+            raise NotRecognisedError
+        name = self.names.qualified(node.func)
+        if isinstance(node.func, ast.Attribute):
+            found = self._method(node, node.func, env)
+            if found is not None:
+                return found
+        found = self._reader(node, name, env) or self._array(node, name, env)
+        if found is not None:
+            return found
+        found = self._list(node, name, env) or self._of_user(node, env)
+        if found is not None:
+            return found
+        return self.batching.called(node, name, [self._quiet(a, env) for a in node.args])
+
+    def _quiet(self, node: ast.expr, env: Env) -> Value | None:
+        try:
+            return self.value(node, env)
+        except NotRecognisedError:
+            return None
+
+    def _method(self, node: ast.Call, func: ast.Attribute, env: Env) -> Value | None:
+        base = self._quiet(func.value, env)
+        if isinstance(base, Item) and func.attr in ("decode", "numpy"):
+            return base  # bytes of a path
+        if isinstance(base, Many) and func.attr in ("tolist", "copy") and not node.args:
+            return base
+        if isinstance(base, Picture):
+            return self._picture_method(base, self.plain_call(node, env), func.attr)
+        if not isinstance(base, Many) or not base.is_array:
+            return None
+        if isinstance(base.item, Picture):
+            if func.attr != "astype" or len(node.args) != 1 or node.keywords:
+                raise NotRecognisedError
+            dtype = self.pictures.dtype(node.args[0])
+            return Many(
+                self.pictures.cast(base.item, dtype, node.lineno), base.is_batch, is_array=True
+            )
+        if func.attr == "astype" or (func.attr == "reshape" and _is_column(node)):
+            call = self.plain_call(node, env)
+            return self._wrapped(base, f"{{}}.{func.attr}", call, call.args)
+        return None
+
+    def _picture_method(self, picture: Picture, node: ast.Call, name: str) -> Picture:
+        if name == "convert" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+            return self.pictures.converted(picture, str(node.args[0].value), node.lineno)
+        if name == "resize":
+            return self.pictures.pillow_resized(picture, node)
+        if name == "astype" and len(node.args) == 1 and not node.keywords:
+            return self.pictures.cast(picture, self.pictures.dtype(node.args[0]), node.lineno)
+        raise NotRecognisedError
+
+    def _reader(self, node: ast.Call, name: str, env: Env) -> Value | None:
+        """Return the picture that a call reads from a file."""
+        is_keras = name.startswith(("keras.", "tensorflow.")) and name.endswith(".load_img")
+        if not (is_pillow_open(name) or name == "cv2.imread" or is_keras):
+            return None
+        path = self.value(node.args[0], env) if node.args else None
+        if isinstance(path, Plain) or not isinstance(path, Item):
+            raise NotRecognisedError
+        if is_keras:
+            names = ("path", "color_mode", "target_size", "interpolation", "keep_aspect_ratio")
+            given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+            given |= {k.arg: k.value for k in node.keywords if k.arg}
+            given = {k: self.substituted(v, env) for k, v in given.items()}
+            return self.pictures.loaded(path, node, given)
+        if name == "cv2.imread":
+            return self.pictures.opened(
+                path, node.lineno, library="cv2", channels=self._imread_channels(node)
+            )
+        if len(node.args) > 1 or node.keywords:
+            raise NotRecognisedError
+        return self.pictures.opened(path, node.lineno, library="pil")
+
+    def _imread_channels(self, node: ast.Call) -> int:
+        if len(node.args) + len(node.keywords) == 1:
+            return 3
+        given = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "flags")]
+        names = {"cv2.IMREAD_COLOR": 3, "1": 3, "cv2.IMREAD_GRAYSCALE": 1, "0": 1}
+        found = [names.get(self.names.qualified(g) or code(g), 0) for g in given]
+        if len(found) != 1 or not found[0]:
+            raise NotRecognisedError
+        return found[0]
+
+    def _array(self, node: ast.Call, name: str, env: Env) -> Value | None:
+        """Return what a call makes of a picture or a batch."""
+        if not node.args:
+            return None
+        first = self._quiet(node.args[0], env)
+        if isinstance(first, Group) and len(first.values) == 1 and name in _ARRAYS:
+            raise NotRecognisedError
+        if isinstance(first, Picture):
+            return self._of_picture(node, name, first, env)
+        if not isinstance(first, Many):
+            return None
+        node = self.plain_call(node, env)
+        if name in _ARRAYS:
+            return self._stacked(node, name, first)
+        if name.endswith(".to_categorical") and first.is_array and _has_classes(node):
+            return self._wrapped(first, code(node.func), node, node.args[1:])
+        is_column = [code(a) for a in node.args[1:]] in (["-1"], ["1"]) and not node.keywords
+        if name == "numpy.expand_dims" and first.is_array and is_column:
+            return self._wrapped(first, code(node.func), node, node.args[1:])
+        return None
+
+    def _of_picture(self, node: ast.Call, name: str, picture: Picture, env: Env) -> Picture:
+        pictures, line = self.pictures, node.lineno
+        given = {k.arg: k.value for k in node.keywords}
+        dtype = node.args[1] if len(node.args) == 2 else given.get("dtype")
+        is_bare = len(node.args) == 1 and not node.keywords
+        if name in ("numpy.array", "numpy.asarray") and not set(given) - {"dtype"}:
+            return pictures.array(picture, dtype, line)
+        if name in ("numpy.float32", "numpy.float64") and is_bare:
+            return pictures.cast(pictures.array(picture, None, line), name[6:], line)
+        if name.endswith(".img_to_array") and not set(given) - {"dtype"} and len(node.args) == 1:
+            return pictures.keras_array(picture, dtype, line)
+        if name == "cv2.resize":
+            return pictures.opencv_resized(picture, self.plain_call(node, env))
+        if name == "cv2.cvtColor":
+            return pictures.opencv_converted(picture, node)
+        if name == "numpy.expand_dims" and code(node).endswith(("-1)", "2)")):
+            return pictures.with_channel(picture)
+        if name.endswith(".preprocess_input") and ".applications." in name and is_bare:
+            picture = pictures.cast(pictures.array(picture, None, line), "float32", line)
+            if picture.is_flat:
+                raise NotRecognisedError
+            picture = pictures.in_order(picture, line)
+            return picture.then(f"image = {code(node.func)}(image)", line)
+        raise NotRecognisedError
+
+    def _stacked(self, node: ast.Call, name: str, many: Many) -> Many:
+        """Return a batch as `np.array(list, dtype)` makes it."""
+        given = {k.arg: k.value for k in node.keywords}
+        is_stack = name == "numpy.stack"
+        if set(given) - ({"axis"} if is_stack else {"dtype"}) or len(node.args) > 2:
+            raise NotRecognisedError
+        axis = [*node.args[1:], *given.values()] if is_stack else []
+        if any(number(a) != 0 for a in axis):
+            raise NotRecognisedError
+        dtype = None if is_stack else node.args[1] if len(node.args) == 2 else given.get("dtype")
+        if isinstance(many.item, Picture):
+            if many.item.dtype == "pil":
+                raise NotRecognisedError
+            made = self.pictures.array(many.item, dtype, node.lineno)
+            return Many(made, many.is_batch, is_array=True)
+        if not isinstance(many.item, Item):
+            raise NotRecognisedError
+        return self._wrapped(many, code(node.func), node, node.args[1:])
+
+    def _wrapped(self, many: Many, function: str, node: ast.Call, more: list[ast.expr]) -> Many:
+        """Return a batch of plain items that a call of NumPy was made on."""
+        if not isinstance(many.item, Item):
+            raise NotRecognisedError
+        arguments = [code(a) for a in more] + [f"{k.arg}={code(k.value)}" for k in node.keywords]
+        first = [] if function.startswith("{}") else ["{}"]
+        text = f"{function}({', '.join([*first, *arguments])})"
+        return Many(many.item, many.is_batch, (*many.wraps, text), is_array=True)
+
+    def _list(self, node: ast.Call, name: str, env: Env) -> Value | None:
+        """Return what a call makes of lists: `zip`, `enumerate`, `range(len(list))`."""
+        if name == "zip" and node.args:
+            parts = [self.many(self.value(a, env)) for a in node.args]
+            if len({p.is_batch for p in parts}) != 1 or any(p.wraps for p in parts):
+                raise NotRecognisedError
+            return Many(Group(tuple(p.item for p in parts)), parts[0].is_batch)
+        if name == "enumerate" and len(node.args) == 1 and not node.keywords:
+            many = self.many(self.value(node.args[0], env))
+            first: Value = Place() if many.is_batch else Item(ast.Name(INDEX, ast.Load()))
+            return Many(Group((first, many.item)), many.is_batch)
+        if name in ("list", "tuple") and len(node.args) == 1:
+            inner = self.value(node.args[0], env)
+            return inner if isinstance(inner, Many) else None
+        if name == "slice" and len(node.args) == 2:
+            ends = [self.value(a, env) for a in node.args]
+            return Window() if ends == [Start(0), Start(1)] else None
+        if name in ("numpy.zeros", "numpy.empty", "numpy.ones") and node.args:
+            return self._blank(node, env)
+        return None
+
+    def _blank(self, node: ast.Call, env: Env) -> Value | None:
+        shape = node.args[0]
+        if isinstance(shape, ast.Tuple) and shape.elts:
+            first, rank = shape.elts[0], len(shape.elts)
+            if any(isinstance(element, ast.Starred) for element in shape.elts):
+                rank = 4  # a size and the channels
+        else:
+            first, rank = shape, 1
+        given = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "dtype")]
+        length = first
+        if isinstance(first, ast.Call) and code(first.func) == "len":
+            inner = self.value(first.args[0], env)
+            if not isinstance(inner, Many) or not inner.is_batch:
+                return None
+            length = ast.Constant("len")
+        elif not same(first, self.facts.batch_size):
+            return None
+        return Blank(length, rank, code(given[0]) if given else "np.float64")
+
+    def _unzipped(self, node: ast.Call, env: Env) -> Value:
+        """Return the lists that `zip(*pairs)` makes."""
+        first = node.args[0]
+        if code(node.func) != "zip" or len(node.args) != 1 or not isinstance(first, ast.Starred):
+            raise NotRecognisedError
+        many = self.many(self.value(first.value, env))
+        if not isinstance(many.item, Group):
+            raise NotRecognisedError
+        return Group(tuple(Many(item, many.is_batch) for item in many.item.values))
+
+    # -- functions of the user --------------------------------------------------------------
+
+    def _of_user(self, node: ast.Call, env: Env) -> Value | None:
+        """Return what a function of the same file gives for its arguments."""
+        function, values = None, [self._quiet(a, env) for a in node.args]
+        if isinstance(node.func, ast.Name):
+            function = self.names.function(node.func.id)
+        elif isinstance(node.func, ast.Attribute) and code(node.func.value) == "self":
+            function = self.methods.get(node.func.attr)
+        if function is None or not any(isinstance(v, Item | Picture) for v in values):
+            return None
+        if any(value is None for value in values) or self._depth > 3:
+            raise NotRecognisedError
+        is_method = isinstance(node.func, ast.Attribute)
+        if not is_method and self.taken & free_names(function):
+            raise NotRecognisedError  # they mean something else where the code will stand
+        self._depth += 1
+        inner = self._arguments(function, node, env)
+        found = self.returned(function.body, inner)
+        self._depth -= 1
+        return found
+
+    def _arguments(self, function: Function, node: ast.Call, env: Env) -> Env:
+        given = function.args
+        static = [code(d) for d in function.decorator_list] == ["staticmethod"]
+        if given.vararg or given.kwarg or (function.decorator_list and not static):
+            raise NotRecognisedError
+        names = parameters(function)
+        is_method = isinstance(node.func, ast.Attribute) and not static
+        names = names[1:] if is_method else names
+        defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
+        inner: Env = {k: v for k, v in env.items() if "." in k}
+        inner |= {name: Plain(default) for name, default in defaults.items()}
+        inner |= {n: self.value(a, env) for n, a in zip(names, node.args, strict=False)}
+        inner |= {k.arg: self.value(k.value, env) for k in node.keywords if k.arg}
+        if set(names) - set(inner):
+            raise NotRecognisedError
+        return inner
+
+    def returned(self, body: list[ast.stmt], env: Env) -> Value:
+        """Return what straight code returns, its names bound on the way."""
+        for statement in body:
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                return self.value(statement.value, env)
+            if isinstance(statement, ast.With):
+                self.opened_with(statement, env)
+                if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
+                    return self.returned(statement.body, env)
+                self.run(statement.body, env)
+            else:
+                self.run([statement], env)
+        raise NotRecognisedError
+
+    def opened_with(self, statement: ast.With, env: Env) -> None:
+        """Bind the name of `with Image.open(path) as name`."""
+        for item in statement.items:
+            value = self.value(item.context_expr, env)
+            if not isinstance(value, Picture) or not isinstance(item.optional_vars, ast.Name):
+                raise NotRecognisedError
+            env[item.optional_vars.id] = value
+
+
+def free_names(function: Function) -> set[str]:
+    """Return the names that a function has from outside."""
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameters(function))
+    return {n.id for n in names} - own
+
+
+def _is_column(node: ast.Call) -> bool:
+    return [code(a) for a in node.args] in (["-1", "1"], ["(-1, 1)"])
+
+
+def _has_classes(node: ast.Call) -> bool:
+    """Tell whether a call of `to_categorical` says how many classes there are."""
+    return len(node.args) == 2 or any(k.arg == "num_classes" for k in node.keywords)

@@ -1,0 +1,298 @@
+"""Steps that become compiled functions, as they are or taken out of a loop."""
+
+import textwrap
+
+import pytest
+
+from quickfit.findings import FixClass
+from quickfit.fixes.change import patched
+from quickfit.fixes.script import Script
+from quickfit.fixes.steps_compiled import compiled_step
+from quickfit.fixes.steps_extracted import extracted_step
+
+HEAD = """\
+import keras
+import numpy as np
+import tensorflow as tf
+
+model = keras.Sequential([keras.layers.Dense(1)])
+optimizer = keras.optimizers.Adam()
+loss_of = keras.losses.MeanSquaredError()
+metric = keras.metrics.Mean()
+"""
+STEP = """
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_of(y, model(x, training=True))
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    return loss
+"""
+LOOP = """
+for epoch in range(3):
+    for x, y in ds:
+        loss = train_step(x, y)
+"""
+
+
+def asked(recogniser, text):
+    script = Script("train.py", textwrap.dedent(text))
+    line = next(n for n, row in enumerate(script.lines, start=1) if "GradientTape(" in row)
+    change = recogniser(script, line, [script])
+    return (patched(script.text, change.edits), change.kind) if change else (None, None)
+
+
+def test_a_step_that_is_a_function_is_decorated():
+    after, kind = asked(compiled_step, HEAD + STEP + LOOP)
+    assert after == HEAD + STEP.replace("def train", "@tf.function\ndef train") + LOOP
+    assert kind is FixClass.EQUIVALENT
+
+
+def test_a_method_is_decorated_where_its_objects_are_made_once():
+    text = """
+        from tensorflow import keras
+        import tensorflow as tf
+        class Trainer:
+            def __init__(self, net):
+                self.net = net
+                self.opt = keras.optimizers.SGD(0.1)
+            def update(self, x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(self.net(x) ** 2)
+                v = self.net.trainable_variables
+                self.opt.apply_gradients(zip(tape.gradient(loss, v), v))
+                return loss
+        trainer = Trainer(net)
+        for x in ds:
+            print(float(trainer.update(x)))
+        """
+    after, _ = asked(compiled_step, text)
+    assert after.replace("    @tf.function\n", "") == textwrap.dedent(text)
+    assert "    @tf.function\n    def update" in after
+
+
+def test_random_numbers_of_tensorflow_may_change_results():
+    text = STEP.replace("model(x,", "model(x + tf.random.normal(tf.shape(x)),")
+    after, kind = asked(compiled_step, HEAD + text + LOOP)
+    assert after is not None
+    assert kind is FixClass.MAY_CHANGE_RESULTS
+
+
+def replaced(old, new, text=HEAD + STEP + LOOP):
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            replaced("    return loss", "    print(loss)\n    return loss"), id="it prints"
+        ),
+        pytest.param(replaced("return loss", "return float(loss)"), id="it returns a number"),
+        pytest.param(replaced("return loss", "return loss, len(x)"), id="it returns a length"),
+        pytest.param(replaced("return loss", "return loss.numpy()"), id="it reads a tensor"),
+        pytest.param(
+            replaced("    return loss", "    seen.append(loss)\n    return loss"),
+            id="it fills a list from outside",
+        ),
+        pytest.param(
+            replaced("    with", "    global count\n    count += 1\n    with"), id="it counts"
+        ),
+        pytest.param(
+            replaced("    with", "    x = x + np.random.normal(size=3)\n    with"),
+            id="NumPy draws random numbers",
+        ),
+        pytest.param(
+            replaced("    with", "    noise = tf.Variable(0.0)\n    with"), id="it makes a variable"
+        ),
+        pytest.param(
+            replaced("loss_of(y,", "beta * loss_of(y,").replace(
+                "    for x", "    beta = 0.1 * epoch\n    for x"
+            ),
+            id="a number it reads changes",
+        ),
+        pytest.param(
+            replaced("loss_of(y,", "weights[0] * loss_of(y,")
+            .replace("    for x", "    weights[0] = epoch\n    for x")
+            .replace("metric =", "weights = [1]\nmetric ="),
+            id="a list it reads changes",
+        ),
+        pytest.param(
+            replaced(
+                "    return loss", "    if loss > 3:\n        loss = loss / 2\n    return loss"
+            ),
+            id="it branches on a tensor",
+        ),
+        pytest.param(
+            replaced("train_step(x, y)\n", "train_step(x, y, epoch)\n")
+            .replace("def train_step(x, y, epoch)", "def train_step(x, y)")
+            .replace("def train_step(x, y)", "def train_step(x, y, epoch)", 1),
+            id="it is given a counter",
+        ),
+        pytest.param(replaced("def train_step", "@timed\ndef train_step"), id="it has a decorator"),
+        pytest.param(
+            replaced("    for x, y", "    model.trainable = epoch > 1\n    for x, y"),
+            id="layers are frozen in the loop",
+        ),
+        pytest.param(
+            replaced(LOOP, LOOP + "model.trainable = False\n" + LOOP),
+            id="layers are frozen between two loops",
+        ),
+        pytest.param(
+            replaced(LOOP, "\nstep = make(train_step)\n" + LOOP), id="it is handed around"
+        ),
+        pytest.param(replaced("loss_of(y,", "my_loss(y,"), id="what it calls is unknown"),
+        pytest.param(
+            replaced(
+                "def train_step", "def helper(y):\n    print(y)\n    return y\n\n\ndef train_step"
+            ).replace("loss_of(y,", "loss_of(helper(y),"),
+            id="what it calls prints",
+        ),
+        pytest.param(
+            replaced("optimizer = ", "if a:\n    optimizer = 1\noptimizer = "),
+            id="the optimizer has two values",
+        ),
+    ],
+)
+def test_a_step_stays_as_it_is_where(text):
+    assert asked(compiled_step, text) == (None, None)
+
+
+INLINE = """
+history = []
+for epoch in range(3):
+    # all batches
+    for step, (x, y) in enumerate(ds):
+        with tf.GradientTape() as tape:  # forward
+            loss = loss_of(y, model(x, training=True))
+        # backward
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables))
+        metric.update_state(loss)
+        history.append(float(loss))
+"""
+
+
+def test_a_step_in_a_loop_becomes_a_function_before_it():
+    after, kind = asked(extracted_step, HEAD + INLINE)
+    assert (
+        after
+        == HEAD
+        + """
+history = []
+
+
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:  # forward
+        loss = loss_of(y, model(x, training=True))
+    # backward
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    metric.update_state(loss)
+    return loss
+
+
+for epoch in range(3):
+    # all batches
+    for step, (x, y) in enumerate(ds):
+        loss = train_step(x, y)
+        history.append(float(loss))
+"""
+    )
+    assert kind is FixClass.EQUIVALENT
+
+
+def test_a_step_in_a_function_that_a_loop_calls_becomes_a_function_of_the_file():
+    text = """
+        import tensorflow as tf
+        def train_epoch(model, ds, opt):
+            for x, y in ds:
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((model(x) - y) ** 2)
+                g = tape.gradient(loss, model.trainable_variables)
+                opt.apply_gradients(zip(g, model.trainable_variables))
+            return loss
+        model, opt = tf.keras.Sequential(), tf.keras.optimizers.Adam()
+        for _ in range(3):
+            train_epoch(model, ds, opt)
+        """
+    after, _ = asked(extracted_step, text)
+    assert "@tf.function\ndef train_step(model, opt, x, y):\n    with tf" in after
+    assert "        loss = train_step(model, opt, x, y)\n    return loss" in after
+
+
+def test_a_layer_of_the_user_s_own_may_ask_whether_it_trains():
+    layer = """
+class Own(keras.layers.Layer):
+    def call(self, x, training=None):
+        if training:
+            x = x + 1.0
+        return x
+"""
+    after, _ = asked(extracted_step, HEAD + layer + INLINE)
+    assert after is not None
+    assert asked(extracted_step, HEAD + layer.replace("if training", "if x") + INLINE)[0] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            replaced("loss_of(y,", "step * loss_of(y,", HEAD + INLINE), id="it reads a counter"
+        ),
+        pytest.param(
+            replaced(
+                "            loss =", "            print(x)\n            loss =", HEAD + INLINE
+            ),
+            id="it prints under the tape",
+        ),
+        pytest.param(
+            replaced("= loss_of(y,", "= loss + loss_of(y,", HEAD + INLINE),
+            id="it reads the last turn's loss",
+        ),
+        pytest.param(
+            replaced(
+                "        optimizer.apply",
+                "        if step:\n            optimizer.apply",
+                HEAD + INLINE,
+            ),
+            id="it does not always apply the gradients",
+        ),
+        pytest.param(
+            replaced("    for step", "    optimizer = make()\n    for step", HEAD + INLINE),
+            id="the optimizer is another in each epoch",
+        ),
+    ],
+)
+def test_a_step_stays_in_its_loop_where(text):
+    assert asked(extracted_step, text) == (None, None)
+
+
+GIVEN = """
+def train_step(model, optimizer, x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x))
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    return loss
+"""
+
+
+def test_a_step_that_is_given_one_model_is_compiled():
+    loop = "for x in ds:\n    train_step(model, optimizer, x)\n"
+    assert asked(compiled_step, HEAD + GIVEN + loop)[0] is not None
+
+
+def test_a_step_that_is_given_several_models_is_not_compiled():
+    # Their optimizers would make variables in a graph that is not the first one.
+    loop = """
+for fold in range(3):
+    net, opt = keras.Sequential([keras.layers.Dense(1)]), keras.optimizers.Adam()
+    for x in ds:
+        train_step(net, opt, x)
+"""
+    assert asked(compiled_step, HEAD + GIVEN + loop)[0] is None
+    main = "def run(net, opt):\n    for x in ds:\n        train_step(net, opt, x)\n"
+    assert asked(compiled_step, HEAD + GIVEN + main + "run(a, b)\nrun(c, d)\n")[0] is None
