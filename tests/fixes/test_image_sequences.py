@@ -218,3 +218,8 @@ def test_the_import_of_another_file_is_changed_too():
 )
 def test_nothing_is_changed_for(text):
     assert change_of(text) is None
+
+
+def test_a_class_inside_a_function_is_left_alone():
+    inside = "def build():\n" + textwrap.indent(PLAIN[PLAIN.index("class") :], "    ")
+    assert change_of(PLAIN[: PLAIN.index("class")] + inside + "    " + FIT) is None

@@ -16,6 +16,12 @@ from quickfit.fixes.image_values import (
 )
 
 _FLOATS = {"float32": "float32", "float64": "float64", "float": "float64", "double": "float64"}
+# Pillow's own weights and rounding; those of `rgb_to_grayscale` are a little different.
+_GRAY = """\
+# Gray as Pillow makes it.
+image = {tf}.cast(image, {tf}.int32) * [19595, 38470, 7471]
+image = ({tf}.reduce_sum(image, axis=-1, keepdims=True) + 32768) // 65536
+image = {tf}.cast(image, {tf}.uint8)"""
 # Names that the new code uses itself.
 _OWN = {"path", "label", "weight", "image", "data", "rows", "columns", "is_tall", "first", "load"}
 _OWN |= {"ds", "nearest", "load_batch", "paths", "labels", "weights"}
@@ -84,8 +90,7 @@ class Pictures:
             return picture.to(mode=mode)
         if mode != "L" or picture.is_float:
             raise NotRecognisedError
-        text = f"image = {self.tf}.image.rgb_to_grayscale(image)"
-        return picture.then(text, origin, mode="L", is_flat=True, difference=1)
+        return picture.then(_GRAY.format(tf=self.tf), origin, mode="L", is_flat=True)
 
     def pillow_resized(self, picture: Picture, call: ast.Call) -> Picture:
         """Return a picture as `resize(size, resample)` gives it."""
@@ -286,7 +291,7 @@ def check_names(node: ast.expr) -> None:
 
 def is_pillow_open(name: str) -> bool:
     """Tell whether a full name is that of `PIL.Image.open`."""
-    return name in ("PIL.Image.open", "Image.open")
+    return name == "PIL.Image.open"
 
 
 def plain_node(value: object) -> ast.expr:

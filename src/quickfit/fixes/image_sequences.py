@@ -202,7 +202,7 @@ def _method(method: Function, found: _Class) -> Function:
 
 
 def _changed(project: Project, script: Script, node: ast.ClassDef, pillow: int) -> Change:
-    if node.decorator_list or node.keywords:
+    if node.decorator_list or node.keywords or script.parent(node) is not script.tree:
         raise NotRecognisedError
     tf, added = script.import_of("tensorflow", "tf")
     found, plan, reading = _followed(script, node, tf, pillow)

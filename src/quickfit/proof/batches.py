@@ -121,7 +121,12 @@ def _close_in_any_order(
 
 
 def _key(row: _Row) -> tuple[Any, ...]:
-    return tuple(round(v, 4) if isinstance(v, float) else v for v in map(_plain, row.small))
+    return tuple(_rounded(v) if isinstance(v, float) else v for v in map(_plain, row.small))
+
+
+def _rounded(value: float) -> float:
+    """Return a value without its last digits; a small one keeps four that say something."""
+    return round(value, 4) if abs(value) >= 1 else float(f"{value:.4g}")
 
 
 def _plain(value: Any) -> Any:

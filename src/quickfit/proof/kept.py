@@ -59,12 +59,14 @@ class Results:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
+    import zipfile
+
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         return {}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-# A part of a row with this many values is an image or the like; smaller ones are kept as they are.
+# A part of a row with this many values is an image or the like; smaller ones are kept as they are,
+# all their values: what is not kept could differ unseen.
 BIG = 64
 # The rough picture: means of so many stretches of the row.
 STRETCHES = 64
-MAX_SMALL = 16
 
 
 def described(parts: list[Any]) -> dict[str, Any]:
@@ -24,11 +24,13 @@ def described(parts: list[Any]) -> dict[str, Any]:
     rows = _rows(arrays)
     if not rows:
         arrays, rows = [array[None] for array in arrays], 1
+    # A slice and not an element: a text of a row of texts would be no array.
+    by_row = [[array[row : row + 1] for array in arrays] for row in range(rows)]
     return {
-        "digests": [_digest([array[row] for array in arrays]) for row in range(rows)],
-        "small": [_small([array[row] for array in arrays]) for row in range(rows)],
-        "rough": [_rough([array[row] for array in arrays]) for row in range(rows)],
-        "raw": [_large([array[row] for array in arrays]) for row in range(rows)],
+        "digests": [_digest(parts) for parts in by_row],
+        "small": [_small(parts) for parts in by_row],
+        "rough": [_rough(parts) for parts in by_row],
+        "raw": [_large(parts) for parts in by_row],
     }
 
 
@@ -52,7 +54,7 @@ def _is_big(part: Any) -> bool:
 
 def _small(parts: list[Any]) -> list[Any]:
     small = [part for part in parts if not _is_big(part)]
-    values = [value for part in small for value in part.ravel()[:MAX_SMALL].tolist()]
+    values = [value for part in small for value in part.ravel().tolist()]
     return [v if isinstance(v, int | float | bool) else repr(v) for v in values]
 
 

@@ -126,15 +126,14 @@ class Shadow:
         full = self.path_of(path)
         if full is None:
             return path
-        twin = self.twin(full)
+        twin, frame = self.twin(full), sys._getframe(1)
+        # A folder of the user stays the user's when the trial has written into it.
+        is_users = _exists(full) and (not _exists(twin) or _is_lost(full, what))
+        if is_users and not is_saver(frame):
+            self.refuse(what, full, frame)
         if _exists(twin):
             return twin
-        if _exists(full):
-            frame = sys._getframe(1)
-            if is_saver(frame):
-                return None  # as if it had been removed
-            self.refuse(what, full, frame)
-        return path
+        return None if is_users else path  # a saver goes on as if it had been removed
 
     def refuse(self, what: str, full: str, frame: FrameType | None) -> NoReturn:
         """End the trial at once: this would change a file of the user."""
@@ -170,6 +169,10 @@ def _package(file: str) -> str:
         if found:
             return rest.split(os.sep)[0].removesuffix(".py")
     return ""
+
+
+def _is_lost(full: str, what: str) -> bool:
+    return what in ("deletes", "moves") and os.path.isdir(full)
 
 
 def _exists(path: str) -> bool:

@@ -38,8 +38,11 @@ from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
+from quickfit.fixes.element_reads import values_at_once
+from quickfit.fixes.kept_values import values_after_loop
 from quickfit.fixes.metric_reads import metrics_out_of_loop
 from quickfit.fixes.script import Project
+from quickfit.fixes.seldom_prints import seldom_shown
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import metric_samples
@@ -108,12 +111,15 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
-    """Update metrics in the compiled step and read them after the loop."""
-    where = finding.where
+    """Take values out of tensors and metrics after the loop, seldom, or all at once."""
+    where, scripts = finding.where, scripts_of(project)
     script = project.script(where.file) if where is not None else None
     if where is None or script is None:
         return []
-    return metrics_out_of_loop(script, where.line, scripts_of(project))
+    found = metrics_out_of_loop(script, where.line, scripts)
+    others = (values_at_once, values_after_loop, seldom_shown)
+    made = [other(script, where.line, scripts) for other in others]
+    return [*found, *(change for change in made if change is not None)]
 
 
 CAUSE = Cause(

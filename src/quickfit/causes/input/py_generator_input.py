@@ -45,6 +45,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.change import Change
+from quickfit.fixes.image_data_generator import image_data_generator
 from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
 from quickfit.fixes.image_sequences import sequence_to_dataset
 from quickfit.fixes.script import Project
@@ -207,7 +208,11 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
             found = changed(project, place.file, place.line, pillow=pillow) if place else None
             if found is not None:
                 return [found]
-    return []
+    # Keras's own iterator over a folder: the finding points into Keras, the call of `fit` is ours.
+    fit = signals.loop.location
+    script = project.script(fit.file) if fit is not None else None
+    loader = image_data_generator(script, fit.line) if script is not None and fit else None
+    return [loader] if loader is not None else []
 
 
 CAUSE = Cause(
