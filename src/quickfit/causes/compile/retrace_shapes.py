@@ -155,4 +155,5 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
+    counts_start=True,
 )

@@ -154,4 +154,5 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
+    counts_start=True,
 )

@@ -113,5 +113,6 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
+    counts_start=True,
     resource="the shuffle's refill",
 )

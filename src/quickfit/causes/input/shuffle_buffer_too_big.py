@@ -151,5 +151,6 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
+    counts_start=True,
     resource="the shuffle's refill",
 )
