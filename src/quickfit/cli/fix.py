@@ -119,7 +119,7 @@ def asked_for(
     """Return what the words of the command line ask for.
 
     Raises:
-        UsageError: the budget is not a time.
+        UsageError: the budget is not a time, or an option stands behind a recording.
     """
     from quickfit.cli.run import time_of
     from quickfit.fixing.story import Request
@@ -131,10 +131,21 @@ def asked_for(
         target = Target(module=module, args=tuple(words))
         return Request(target, causes=tuple(only), **common)  # type: ignore[arg-type]
     if is_recording(words[0]):
+        _check_causes(words)
         causes = (*words[1:], *only)
         return Request(run=Path(words[0]), causes=causes, **common)  # type: ignore[arg-type]
     target = Target(script=words[0], args=tuple(words[1:]))
     return Request(target, causes=tuple(only), **common)  # type: ignore[arg-type]
+
+
+def _check_causes(words: list[str]) -> None:
+    late = [word for word in words[1:] if word.startswith("-")]
+    if late:
+        causes = " ".join(word for word in words[1:] if word not in late)
+        raise UsageError(
+            f"fix: {late[0]} stands behind the recording, where causes are named.\n"
+            f"Options go first:\n    quickfit fix {' '.join([*late, words[0], causes]).strip()}"
+        )
 
 
 def is_recording(word: str) -> bool:

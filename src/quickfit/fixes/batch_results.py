@@ -83,9 +83,18 @@ def _keras(script: Script) -> str:
 
 
 def results_of(
-    script: Script, statement: ast.stmt, call: ast.Call, scripts: Sequence[Script]
+    script: Script,
+    statement: ast.stmt,
+    call: ast.Call,
+    scripts: Sequence[Script],
+    *,
+    tail: Sequence[ast.stmt] = (),
+    is_exact: bool = False,
 ) -> Results | None:
-    """Return what is done with the result of a call; None where more than printing."""
+    """Return what is done with the result of a call; None where more than printing.
+
+    What statements of `tail` read is left out. All uses are fine where the numbers are exact.
+    """
     options = {k.arg: k.value for k in call.keywords}
     returns_dict = options.pop("return_dict", None)
     if options or (returns_dict is not None and not isinstance(returns_dict, ast.Constant)):
@@ -100,12 +109,13 @@ def results_of(
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if len(statement.targets) > 1 or len(names) != len(parts):
         return None
-    read = tuple(name for name in names if is_read_after(script, name, [statement]))
-    if not all(_is_printed(script, name, statement) for name in read):
+    read = tuple(name for name in names if is_read_after(script, name, [statement, *tail]))
+    if not is_exact and not all(_is_printed(script, name, tail) for name in read):
         return None
     keys = () if is_dict and len(names) == 1 else _keys(scripts)[: len(names)]
     is_known = bool(keys) and len(keys) == len(_keys(scripts)) == len(names)
-    return Results(names, keys, read, statement) if is_dict or is_known or not read else None
+    used = read or set(names) & reads(*tail)
+    return Results(names, keys, read, statement) if is_dict or is_known or not used else None
 
 
 def _keys(scripts: Sequence[Script]) -> tuple[str, ...]:
@@ -134,10 +144,13 @@ def _is_compile(call: ast.Call) -> bool:
     )
 
 
-def _is_printed(script: Script, name: str, statement: ast.stmt) -> bool:
-    """Tell whether a name is read in prints only."""
+def _is_printed(script: Script, name: str, tail: Sequence[ast.stmt]) -> bool:
+    """Tell whether a name is read in prints only, but for some statements."""
+    inside = {node for statement in tail for node in ast.walk(statement)}
     for node in ast.walk(script.tree):
         if not isinstance(node, ast.Name) or node.id != name or isinstance(node.ctx, ast.Store):
+            continue
+        if node in inside:
             continue
         around = script.statement(node)
         value = around.value if isinstance(around, ast.Expr) else None

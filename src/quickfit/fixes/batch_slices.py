@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quickfit.fixes.bindings import binders, dotted, only_value, reads, scope_of, value_of, writes
+from quickfit.fixes.bindings import binders, dotted, imported, only_value, reads, scope_of, value_of, writes
 from quickfit.fixes.script import Script
 
 # They give what cannot be cut as a whole: files, frames of tables.
@@ -247,12 +247,27 @@ def _by_number(
     iterated = _unwrapped(loop.iter)
     assert isinstance(iterated, ast.Call)
     count = _meant(script, loop, iterated.args[0])
-    rows, _, size = count.rpartition(" // ")
+    rows, size, is_cut = _parts_of(script, count)
     if not rows or not re.fullmatch(r"[\w.]+", size) or not _is_length(rows):
         return None
     begins = (f"{name} * {size}", f"{size} * {name}")
     ends = (f"({name} + 1) * {size}", f"{size} * ({name} + 1)", *(f"{b} + {size}" for b in begins))
-    return Batches(script, loop, size, rows, True, begins, ends, values)
+    return Batches(script, loop, size, rows, is_cut, begins, ends, values)
+
+
+def _parts_of(script: Script, count: str) -> tuple[str, str, bool]:
+    """Return rows and rows per batch of a number of batches, and whether the rest is left out."""
+    inner = re.fullmatch(r"int\((.*)\)", count)
+    rounded = re.fullmatch(r"([\w.]*ceil)\((.+) / ([\w.]+)\)", inner[1] if inner else count)
+    if rounded is not None:
+        path = imported(script, rounded[1])
+        is_whole = path == "math.ceil" or (path == "numpy.ceil" and inner is not None)
+        return (rounded[2], rounded[3], False) if is_whole else ("", "", False)
+    more = re.fullmatch(r"\((.+) \+ ([\w.]+) - 1\) // ([\w.]+)", count)
+    if more is not None:
+        return (more[1], more[3], False) if more[2] == more[3] else ("", "", False)
+    rows, _, size = count.rpartition(" // ")
+    return rows, size, True
 
 
 def _meant(script: Script, loop: ast.For, value: ast.expr) -> str:

@@ -7,22 +7,37 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quickfit.findings import FixClass
-from quickfit.fixes.bindings import binders, dotted, parameters, scope_of, writes
+from quickfit.fixes.bindings import (
+    binders,
+    dotted,
+    imported,
+    own_nodes,
+    parameters,
+    scope_of,
+    value_of,
+    writes,
+)
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.frozen_layers import calls_of
 from quickfit.fixes.graph_code import argument
 from quickfit.fixes.script import Function, Script
-from quickfit.fixes.step_values import is_compiled, step_tensors
+from quickfit.fixes.step_values import is_compiled
 
 TITLE = "Take all values out of the tensor at once"
 _NUMBERS = {"float", "int"}
+# Operations that give one tensor, whatever they are given.
+_ONE_TENSOR = re.compile(
+    r"\.(reduce_\w+|square|squeeze|abs|cast|sqrt|norm|stack|concat|exp|log|one_hot|gather|maximum"
+    r"|minimum|argmax|reshape|equal|\w*cross_entropy\w*|softmax|sigmoid|relu|squared_difference)$"
+)
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 Turns = ast.For | Comprehension
 
 
 def values_at_once(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
     """Read a tensor as one array where the code at a line reads its elements one by one."""
-    for node in [*script.all(ast.ListComp), *script.all(ast.GeneratorExp)]:
+    nodes: list[Comprehension] = [*script.all(ast.ListComp), *script.all(ast.GeneratorExp)]
+    for node in nodes:
         if node.lineno <= line <= (node.end_lineno or 0):
             edits = _iterated(script, node, scripts)
             if edits:
@@ -97,26 +112,73 @@ def _is_element(script: Script, loop: ast.For, node: ast.Subscript) -> bool:
 
 
 def is_tensor(script: Script, name: ast.Name, scripts: Sequence[Script]) -> bool:
-    """Tell whether a name is certainly what a compiled function returned."""
+    """Tell whether a name is certainly one tensor that a compiled function returned."""
     scope = scope_of(script, name)
     if isinstance(scope, Function) and name.id in parameters(scope):
         given = list(_given(scope, name.id, scripts))
         return not binders(scope, name.id) and bool(given) and all(given)
-    loops = [n for n in script.all(ast.For) if n in ast.walk(scope)]
-    found = [loop for loop in loops if name.id in step_tensors(script, loop, scripts)]
     stores = binders(scope, name.id)
-    return len(stores) == 1 and any(stores[0] in ast.walk(loop) for loop in found)
+    statement = script.parent(stores[0]) if len(stores) == 1 else None
+    place = None
+    if isinstance(statement, ast.Tuple):
+        place = statement.elts.index(stores[0])  # type: ignore[arg-type]
+        statement = script.parent(statement)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return False
+    return is_tensor_of(script, statement.value, place, scripts)
 
 
 def _given(function: Function, name: str, scripts: Sequence[Script]) -> Iterator[bool]:
     """Yield for each call whether it gives a tensor of a step for a parameter."""
     if len([f for s in scripts for f in s.all(ast.FunctionDef) if f.name == function.name]) != 1:
         yield False
+    names = [n for n in parameters(function) if n not in ("self", "cls")]
     for script in scripts:
         for call in calls_of(script, function.name):
             value = argument(call, function, name)
-            starred = call.args[0] if len(call.args) == 1 else None
+            starred = call.args[0] if len(call.args) == 1 and not call.keywords else None
             if isinstance(starred, ast.Starred) and isinstance(starred.value, ast.Call):
-                yield not call.keywords and is_compiled(script, starred.value, scripts)
+                yield is_tensor_of(script, starred.value, names.index(name), scripts)
             else:
                 yield isinstance(value, ast.Name) and is_tensor(script, value, scripts)
+
+
+def is_tensor_of(
+    script: Script, call: ast.Call, place: int | None, scripts: Sequence[Script]
+) -> bool:
+    """Tell whether what a compiled function returns, all or at a place, is one tensor."""
+    if not is_compiled(script, call, scripts):
+        return False
+    name = dotted(call.func).rpartition(".")[2]
+    made = [(s, f) for s in scripts for f in s.all(ast.FunctionDef) if f.name == name]
+    if len(made) != 1:
+        return False
+    where, function = made[0]
+    values = [n.value for n in own_nodes(*function.body) if isinstance(n, ast.Return)]
+    for value in values:
+        if place is not None:
+            is_long = isinstance(value, ast.Tuple) and place < len(value.elts)
+            value = value.elts[place] if is_long else None  # type: ignore[union-attr]
+        if not _is_computed(where, function, value):
+            return False
+    return bool(values)
+
+
+def _is_computed(script: Script, function: ast.FunctionDef, value: ast.expr | None) -> bool:
+    """Tell whether an expression is one tensor: no list of them, nor a dict."""
+    if isinstance(value, ast.Name):
+        found = binders(function, value.id)
+        made = [value_of(script, node) for node in found]
+        is_own = bool(made) and value.id not in parameters(function)
+        return (
+            is_own
+            and all(not isinstance(v, ast.Name) for v in made)
+            and all(_is_computed(script, function, v) for v in made)
+        )
+    if isinstance(value, ast.BinOp):
+        sides = (value.left, value.right)
+        return any(_is_computed(script, function, side) for side in sides)
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.slice, ast.Tuple)
+    path = imported(script, dotted(value.func)) if isinstance(value, ast.Call) else ""
+    return path.startswith("tensorflow.") and bool(_ONE_TENSOR.search(path))

@@ -32,6 +32,8 @@ class Batching:
         self.facts = facts
         # The function whose names are looked up first.
         self.scope: Function | None = None
+        # Whether batches are drawn by chance, one after the other without end.
+        self.draws = False
         # The expression that `len(self)` gives, in a class that has one.
         self.batches_of_class: ast.expr | None = None
 
@@ -61,6 +63,8 @@ class Batching:
             if isinstance(other, Plain) and self.is_length(other.node):
                 return Start(1)
             raise NotRecognisedError
+        if name in ("range", "numpy.arange") and values == [Start(0), Start(1)]:
+            return Many(Item(ast.Name(INDEX, ast.Load())), is_batch=True, is_array=True)
         if len(node.args) != 1 or node.keywords:
             return None
         if name in ("range", "numpy.arange"):
@@ -76,6 +80,8 @@ class Batching:
     def _range(self, node: ast.expr, value: Value | None) -> Value | None:
         if isinstance(value, Plain) and self.is_length(value.node):
             return Many(Item(ast.Name(INDEX, ast.Load())), is_array=True)
+        if isinstance(value, Plain) and self.draws and self.facts.batch_size is None:
+            self.facts.batch_size = value.node
         if isinstance(value, Plain) and same(value.node, self.facts.batch_size):
             return Many(Place(), is_batch=True)
         return None

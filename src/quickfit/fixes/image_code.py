@@ -22,6 +22,7 @@ _GRAY = """\
 image = {tf}.cast(image, {tf}.int32) * [19595, 38470, 7471]
 image = ({tf}.reduce_sum(image, axis=-1, keepdims=True) + 32768) // 65536
 image = {tf}.cast(image, {tf}.uint8)"""
+FLIP, RANDOM_FLIP = ".image.flip_", ".image.random_flip_"
 # Names that the new code uses itself.
 _OWN = {"path", "label", "weight", "image", "data", "rows", "columns", "is_tall", "first", "load"}
 _OWN |= {"ds", "nearest", "load_batch", "paths", "labels", "weights"}
@@ -209,6 +210,10 @@ class Pictures:
         if picture.dtype == "pil" or picture.mode == "L" or picture.is_settled:
             raise NotRecognisedError
         return picture.to(is_bgr=not picture.is_bgr)
+
+    def flipped(self, picture: Picture, sides: str, origin: int) -> Picture:
+        """Return a picture with its sides exchanged: `left_right` or `up_down`."""
+        return picture.then(f"image = {self.tf}{FLIP}{sides}(image)", origin)
 
     def with_channel(self, picture: Picture) -> Picture:
         """Return a picture with an axis of channels added."""

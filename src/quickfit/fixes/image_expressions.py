@@ -23,6 +23,7 @@ from quickfit.fixes.image_values import (
     Start,
     Value,
     Window,
+    assignment,
     code,
     item_of,
     number,
@@ -35,6 +36,7 @@ Env = dict[str, Value]
 _PURE = {"str", "int", "float", "len", "bool", "tuple", "os.path.join", "os.path.basename"}
 _PURE |= {"os.path.splitext", "os.path.dirname", "pathlib.Path", "Path", "os.fspath", "range"}
 _PURE |= {"numpy.float32", "numpy.int32", "numpy.int64", "min", "max", "numpy.eye"}
+_PURE |= {"numpy.array", "numpy.asarray", "dict", "sorted"}
 _PURE_METHODS = {"split", "rsplit", "strip", "lower", "upper", "replace", "startswith", "endswith"}
 _PURE_METHODS |= {"index", "get", "joinpath", "removesuffix", "removeprefix", "item"}
 _NODES = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp)
@@ -73,6 +75,8 @@ class Expressions:
         self.all_numbers: set[str] = set()
         # Names of the function that the new code will stand in.
         self.taken: set[str] = set()
+        # Whether the code that is read belongs to one item, and whether to a function.
+        self.in_item = False
         self._depth = 0
 
     def value(self, node: ast.expr, env: Env) -> Value:
@@ -87,9 +91,15 @@ class Expressions:
             ast.ListComp: self._comprehension,
             ast.Tuple: self._group,
             ast.List: self._group,
+            ast.IfExp: self._either,
         }.get(type(node))
         found = read(node, env) if read else None  # type: ignore[operator]
         return found if found is not None else self._simple(node, env)
+
+    @property
+    def is_in_function(self) -> bool:
+        """Tell whether the code that is read is that of a function which is called."""
+        return self._depth > 0
 
     def many(self, value: Value) -> Many:
         """Return a list as what each item of it is."""
@@ -161,7 +171,7 @@ class Expressions:
     def _subscript(self, node: ast.Subscript, env: Env) -> Value | None:
         base = self.value(node.value, env)
         if isinstance(base, Picture):
-            return self._part_of_picture(base, node.slice)
+            return self._part_of_picture(base, node)
         if isinstance(base, Group):
             at = number(node.slice)
             if at is None or not -len(base.values) <= at < len(base.values):
@@ -175,10 +185,12 @@ class Expressions:
         if isinstance(index, Place) and isinstance(base, Many) and base.is_batch:
             return base.item
         if isinstance(index, Item):
-            _check_by_number(base)
             return self._at(self.many(base), index) if isinstance(base, Many | Plain) else None
         if isinstance(index, Many) and isinstance(index.item, Item):  # an array of numbers
             found = self._at(self.many(base), index.item)
+            if index.wraps:
+                table = f"{code(plain_node(base))}[{{}}]"
+                return Many(index.item, index.is_batch, (*index.wraps, table), is_array=True)
             return Many(found, index.is_batch, is_array=True)
         return None
 
@@ -216,10 +228,14 @@ class Expressions:
             return found
         return None
 
-    def _part_of_picture(self, picture: Picture, part: ast.expr) -> Picture:
-        text = code(part).replace("(", "").replace(")", "").replace(" ", "")
+    def _part_of_picture(self, picture: Picture, node: ast.Subscript) -> Picture:
+        text = code(node.slice).replace("(", "").replace(")", "").replace(" ", "")
         if text in ("...,::-1", ":,:,::-1"):
             return self.pictures.turned(picture)
+        if text in (":,::-1", ":,::-1,:", ":,::-1,...", "...,::-1,:"):
+            return self.pictures.flipped(picture, "left_right", node.lineno)
+        if text in ("::-1", "::-1,:", "::-1,:,:", "::-1,..."):
+            return self.pictures.flipped(picture, "up_down", node.lineno)
         if text in ("...,None", "...,np.newaxis", ":,:,None", ":,:,np.newaxis"):
             return self.pictures.with_channel(picture)
         raise NotRecognisedError
@@ -237,6 +253,8 @@ class Expressions:
                 made = self.pictures.computed(left.item, node.op, right.node, node.lineno)
                 return Many(made, left.is_batch, is_array=True)
             raise NotRecognisedError
+        if {left, right} == {Start(0), Place()} and isinstance(node.op, ast.Add):
+            return Item(ast.Name(INDEX, ast.Load()))
         if isinstance(left, Start) or isinstance(right, Start):
             return self.batching.moved(left, node.op, right)
         return None
@@ -248,7 +266,10 @@ class Expressions:
         source = self.looped(loop.iter, env)
         inner = dict(env)
         self.bind(loop.target, source.item, inner)
-        return Many(self.value(node.elt, inner), source.is_batch)
+        before, self.in_item = self.in_item, True
+        made = self.value(node.elt, inner)
+        self.in_item = before
+        return Many(made, source.is_batch)
 
     def looped(self, node: ast.expr, env: Env) -> Many:
         """Return what a loop runs over: all items, or those of a batch."""
@@ -262,6 +283,7 @@ class Expressions:
         if not isinstance(target, ast.Tuple | ast.List):
             raise NotRecognisedError
         if isinstance(value, Item | Plain):
+            self.facts.widths[code(value.node)] = len(target.elts)
             nodes = [
                 ast.Subscript(value.node, ast.Constant(at), ast.Load())
                 for at in range(len(target.elts))
@@ -282,11 +304,21 @@ class Expressions:
     def _call(self, node: ast.Call, env: Env) -> Value | None:
         raise NotImplementedError
 
+    def _either(self, node: ast.IfExp, env: Env) -> Value | None:
+        raise NotImplementedError
+
+    def choose(self, statement: ast.If, env: Env) -> None:
+        """Follow a change that is made under a condition."""
+        raise NotImplementedError
+
     def run(self, body: list[ast.stmt], env: Env) -> None:
         """Follow assignments."""
         for statement in body:
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-                self.bind(statement.targets[0], self.value(statement.value, env), env)
+            given = assignment(statement)
+            if given is not None:
+                self.bind(given[0], self.value(given[1], env), env)
+            elif isinstance(statement, ast.If):
+                self.choose(statement, env)
             elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 left = ast.Name(statement.target.id, ast.Load())
                 made = ast.BinOp(left, statement.op, statement.value)
@@ -297,13 +329,3 @@ class Expressions:
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _check_by_number(base: Value) -> None:
-    """Refuse what may be a column of a table, whose rows have other numbers than their places."""
-    node = base.node if isinstance(base, Plain) else None
-    name = node.slice if isinstance(node, ast.Subscript) else None
-    is_column = isinstance(name, ast.Constant) and isinstance(name.value, str)
-    is_part = isinstance(node, ast.Attribute) and node.attr not in ("values", "iloc")
-    if is_column or (is_part and node is not None and not code(node).startswith("self.")):
-        raise NotRecognisedError

@@ -17,7 +17,9 @@ from quickfit.fixes.image_values import (
     Start,
     Value,
     Window,
+    assignment,
     code,
+    number,
     parsed_expression,
 )
 
@@ -37,7 +39,7 @@ class Filling:
             self.reading.opened_with(statement, env)
             for inside in statement.body:
                 self.step(inside, env)
-        elif isinstance(statement, ast.Expr) and self._appends(statement.value, env):
+        elif self._appends(statement, env):
             return
         elif not self._fills(statement, env) and not self._empties(statement, env):
             self.reading.run([statement], env)
@@ -52,39 +54,49 @@ class Filling:
             raise NotRecognisedError
         before = set(env)
         self.reading.bind(loop.target, many.item, env)
+        was, self.reading.in_item = self.reading.in_item, True
         for statement in loop.body:
             self.step(statement, env)
+        self.reading.in_item = was
         for name in set(env) - before:
             del env[name]  # what the last item left behind
 
-    def _appends(self, node: ast.expr, env: Env) -> bool:
+    def _appends(self, statement: ast.stmt, env: Env) -> bool:
         """Take `images.append(image)`, once for every list."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        found = _appended(statement)
+        if found is None:
             return False
-        if node.func.attr != "append" or len(node.args) != 1 or node.keywords:
+        name = code(found[0])
+        if isinstance(statement, ast.AugAssign) and name not in env:
             return False
-        name = code(node.func.value)
-        if not isinstance(env.get(name), Empty):
+        # What is appended behind the loop over items is no item.
+        if not isinstance(env.get(name), Empty) or not self.reading.in_item:
             raise NotRecognisedError
-        env[name] = Many(self.reading.value(node.args[0], env), is_batch=True)
+        env[name] = Many(self.reading.value(found[1], env), is_batch=True)
         return True
 
     def _fills(self, statement: ast.stmt, env: Env) -> bool:
         """Take `batch[i] = image`."""
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        given = assignment(statement)
+        target = given[0] if given is not None else None
+        if given is None or not isinstance(target, ast.Subscript):
             return False
-        target = statement.targets[0]
-        if not isinstance(target, ast.Subscript):
-            return False
-        name, blank = code(target.value), env.get(code(target.value))
+        name, blank, is_channel = code(target.value), env.get(code(target.value)), False
         first = target.slice
         if isinstance(first, ast.Tuple) and first.elts:
-            if any(code(e) not in (":", "...") for e in first.elts[1:]):
+            parts = [code(e) for e in first.elts[1:]]
+            is_channel = parts in ([":", ":", "0"], ["...", "0"])
+            if not is_channel and any(part not in (":", "...") for part in parts):
                 raise NotRecognisedError
             first = first.elts[0]
         if not isinstance(blank, Blank) or not isinstance(self.reading.value(first, env), Place):
             raise NotRecognisedError
-        env[name] = self._filled(blank, self.reading.value(statement.value, env), statement.lineno)
+        value = self.reading.value(given[1], env)
+        if is_channel:
+            if not isinstance(value, Picture) or number(blank.last) != 1:
+                raise NotRecognisedError
+            value = self.reading.pictures.with_channel(value)
+        env[name] = self._filled(blank, value, statement.lineno)
         return True
 
     def _filled(self, blank: Blank, value: Value, line: int) -> Many:
@@ -107,9 +119,10 @@ class Filling:
 
     def _empties(self, statement: ast.stmt, env: Env) -> bool:
         """Take `images, labels = [], []`."""
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        given = assignment(statement)
+        if given is None:
             return False
-        target, value = statement.targets[0], statement.value
+        target, value = given
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         values = value.elts if isinstance(value, ast.Tuple) else [value]
         if len(targets) != len(values) or not all(isinstance(t, ast.Name) for t in targets):
@@ -118,6 +131,21 @@ class Filling:
             return False
         env.update({code(t): Empty() for t in targets})
         return True
+
+
+def _appended(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    """Return the list and the value of `list.append(value)` or `list += [value]`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        value = statement.value
+        if isinstance(value, ast.List) and len(value.elts) == 1:
+            return statement.target, value.elts[0]
+        return None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr != "append" or len(call.args) != 1 or call.keywords:
+        return None
+    return call.func.value, call.args[0]
 
 
 def _is_of_batch(value: Value | None) -> bool:

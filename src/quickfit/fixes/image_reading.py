@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from quickfit.fixes.image_code import is_pillow_open
-from quickfit.fixes.image_expressions import Env, Expressions
-from quickfit.fixes.image_names import parameters
+from quickfit.fixes.image_draws import drawn
+from quickfit.fixes.image_expressions import Env
+from quickfit.fixes.image_functions import Functions
 from quickfit.fixes.image_values import (
     INDEX,
     Blank,
@@ -24,29 +25,14 @@ from quickfit.fixes.image_values import (
     number,
     same,
 )
-from quickfit.fixes.script import Function
 
-# Calls whose result depends on nothing but their arguments.
-_PURE = {"str", "int", "float", "len", "bool", "tuple", "os.path.join", "os.path.basename"}
-_PURE |= {"os.path.splitext", "os.path.dirname", "pathlib.Path", "Path", "os.fspath", "range"}
-_PURE |= {"numpy.float32", "numpy.int32", "numpy.int64", "min", "max", "numpy.eye"}
-_PURE_METHODS = {"split", "rsplit", "strip", "lower", "upper", "replace", "startswith", "endswith"}
-_PURE_METHODS |= {"index", "get", "joinpath", "removesuffix", "removeprefix", "item"}
-_NODES = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp)
-_NODES_MORE = (ast.Subscript, ast.Call, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue)
-_INNER = (
-    ast.operator,
-    ast.unaryop,
-    ast.cmpop,
-    ast.expr_context,
-    ast.keyword,
-    ast.Slice,
-    ast.BoolOp,
-)
+_SIDES = {"FLIP_LEFT_RIGHT": "left_right", "FLIP_TOP_BOTTOM": "up_down"}
+_FLIPS = {"numpy.fliplr": "left_right", "numpy.flipud": "up_down"}
+_FLIPS |= {"PIL.ImageOps.mirror": "left_right", "PIL.ImageOps.flip": "up_down"}
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack")
 
 
-class Reading(Expressions):
+class Reading(Functions):
     """Says what an expression stands for, calls among them."""
 
     # -- calls ------------------------------------------------------------------------------
@@ -64,16 +50,13 @@ class Reading(Expressions):
         found = self._reader(node, name, env) or self._array(node, name, env)
         if found is not None:
             return found
+        found = drawn(self, node, name, env)
+        if found is not None:
+            return found
         found = self._list(node, name, env) or self._of_user(node, env)
         if found is not None:
             return found
         return self.batching.called(node, name, [self._quiet(a, env) for a in node.args])
-
-    def _quiet(self, node: ast.expr, env: Env) -> Value | None:
-        try:
-            return self.value(node, env)
-        except NotRecognisedError:
-            return None
 
     def _method(self, node: ast.Call, func: ast.Attribute, env: Env) -> Value | None:
         base = self._quiet(func.value, env)
@@ -102,6 +85,10 @@ class Reading(Expressions):
             return self.pictures.converted(picture, str(node.args[0].value), node.lineno)
         if name == "resize":
             return self.pictures.pillow_resized(picture, node)
+        if name == "transpose" and len(node.args) == 1:
+            sides = _SIDES.get(code(node.args[0]).rsplit(".", 1)[-1], "")
+            if picture.dtype == "pil" and sides:
+                return self.pictures.flipped(picture, sides, node.lineno)
         if name == "astype" and len(node.args) == 1 and not node.keywords:
             return self.pictures.cast(picture, self.pictures.dtype(node.args[0]), node.lineno)
         raise NotRecognisedError
@@ -152,9 +139,13 @@ class Reading(Expressions):
         node = self.plain_call(node, env)
         if name in _ARRAYS:
             return self._stacked(node, name, first)
-        if name.endswith(".to_categorical") and first.is_array and _has_classes(node):
+        if name.endswith(".to_categorical") and _has_classes(node):
             return self._wrapped(first, code(node.func), node, node.args[1:])
         is_column = [code(a) for a in node.args[1:]] in (["-1"], ["1"]) and not node.keywords
+        if name == "numpy.expand_dims" and first.is_array and isinstance(first.item, Picture):
+            if code(node).rstrip(")").rsplit("=", 1)[-1].rsplit(" ", 1)[-1] not in ("-1", "3"):
+                raise NotRecognisedError
+            return Many(self.pictures.with_channel(first.item), first.is_batch, is_array=True)
         if name == "numpy.expand_dims" and first.is_array and is_column:
             return self._wrapped(first, code(node.func), node, node.args[1:])
         return None
@@ -174,6 +165,11 @@ class Reading(Expressions):
             return pictures.opencv_resized(picture, self.plain_call(node, env))
         if name == "cv2.cvtColor":
             return pictures.opencv_converted(picture, node)
+        if name in _FLIPS and is_bare and ("PIL" in name) == (picture.dtype == "pil"):
+            return pictures.flipped(picture, _FLIPS[name], line)
+        if name == "cv2.flip" and len(node.args) == 2 and number(node.args[1]) in (0, 1):
+            sides = "left_right" if number(node.args[1]) else "up_down"
+            return pictures.flipped(picture, sides, line)
         if name == "numpy.expand_dims" and code(node).endswith(("-1)", "2)")):
             return pictures.with_channel(picture)
         if name.endswith(".preprocess_input") and ".applications." in name and is_bare:
@@ -250,7 +246,8 @@ class Reading(Expressions):
             length = ast.Constant("len")
         elif not same(first, self.facts.batch_size):
             return None
-        return Blank(length, rank, code(given[0]) if given else "np.float64")
+        last = shape.elts[-1] if isinstance(shape, ast.Tuple) and shape.elts else None
+        return Blank(length, rank, code(given[0]) if given else "np.float64", last)
 
     def _unzipped(self, node: ast.Call, env: Env) -> Value:
         """Return the lists that `zip(*pairs)` makes."""
@@ -261,74 +258,6 @@ class Reading(Expressions):
         if not isinstance(many.item, Group):
             raise NotRecognisedError
         return Group(tuple(Many(item, many.is_batch) for item in many.item.values))
-
-    # -- functions of the user --------------------------------------------------------------
-
-    def _of_user(self, node: ast.Call, env: Env) -> Value | None:
-        """Return what a function of the same file gives for its arguments."""
-        function, values = None, [self._quiet(a, env) for a in node.args]
-        if isinstance(node.func, ast.Name):
-            function = self.names.function(node.func.id)
-        elif isinstance(node.func, ast.Attribute) and code(node.func.value) == "self":
-            function = self.methods.get(node.func.attr)
-        if function is None or not any(isinstance(v, Item | Picture) for v in values):
-            return None
-        if any(value is None for value in values) or self._depth > 3:
-            raise NotRecognisedError
-        is_method = isinstance(node.func, ast.Attribute)
-        if not is_method and self.taken & free_names(function):
-            raise NotRecognisedError  # they mean something else where the code will stand
-        self._depth += 1
-        inner = self._arguments(function, node, env)
-        found = self.returned(function.body, inner)
-        self._depth -= 1
-        return found
-
-    def _arguments(self, function: Function, node: ast.Call, env: Env) -> Env:
-        given = function.args
-        static = [code(d) for d in function.decorator_list] == ["staticmethod"]
-        if given.vararg or given.kwarg or (function.decorator_list and not static):
-            raise NotRecognisedError
-        names = parameters(function)
-        is_method = isinstance(node.func, ast.Attribute) and not static
-        names = names[1:] if is_method else names
-        defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
-        inner: Env = {k: v for k, v in env.items() if "." in k}
-        inner |= {name: Plain(default) for name, default in defaults.items()}
-        inner |= {n: self.value(a, env) for n, a in zip(names, node.args, strict=False)}
-        inner |= {k.arg: self.value(k.value, env) for k in node.keywords if k.arg}
-        if set(names) - set(inner):
-            raise NotRecognisedError
-        return inner
-
-    def returned(self, body: list[ast.stmt], env: Env) -> Value:
-        """Return what straight code returns, its names bound on the way."""
-        for statement in body:
-            if isinstance(statement, ast.Return) and statement.value is not None:
-                return self.value(statement.value, env)
-            if isinstance(statement, ast.With):
-                self.opened_with(statement, env)
-                if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
-                    return self.returned(statement.body, env)
-                self.run(statement.body, env)
-            else:
-                self.run([statement], env)
-        raise NotRecognisedError
-
-    def opened_with(self, statement: ast.With, env: Env) -> None:
-        """Bind the name of `with Image.open(path) as name`."""
-        for item in statement.items:
-            value = self.value(item.context_expr, env)
-            if not isinstance(value, Picture) or not isinstance(item.optional_vars, ast.Name):
-                raise NotRecognisedError
-            env[item.optional_vars.id] = value
-
-
-def free_names(function: Function) -> set[str]:
-    """Return the names that a function has from outside."""
-    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameters(function))
-    return {n.id for n in names} - own
 
 
 def _is_column(node: ast.Call) -> bool:

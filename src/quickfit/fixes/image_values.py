@@ -78,6 +78,7 @@ class Blank:
     length: ast.expr
     rank: int
     dtype: str
+    last: ast.expr | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,10 @@ class Facts:
         drops: whether an incomplete batch is left out; None until it is known.
         batch_lines: lines of the user that say which items a batch has.
         shuffles: the shuffles: the condition they stand under, and their line.
+        widths: how many parts an item has, by its code, where it is taken apart.
+        drawn: how items are drawn by chance, where a batch takes any of them: the list they are
+            of, and the line.
+        is_random: whether pictures are changed by chance.
     """
 
     batch_size: ast.expr | None = None
@@ -164,11 +169,23 @@ class Facts:
     drops: bool | None = None
     batch_lines: set[int] = field(default_factory=set)
     shuffles: list[tuple[str, int]] = field(default_factory=list)
+    widths: dict[str, int] = field(default_factory=dict)
+    drawn: tuple[ast.expr, int] | None = None
+    is_random: bool = False
 
 
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:
     """Tell whether two expressions are written alike."""
     return one is not None and other is not None and ast.dump(one) == ast.dump(other)
+
+
+def assignment(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    """Return the target and the value of a statement that gives one target a value."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return statement.targets[0], statement.value
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        return statement.target, statement.value
+    return None
 
 
 def code(node: ast.AST) -> str:

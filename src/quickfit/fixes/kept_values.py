@@ -75,8 +75,7 @@ def _late(
         if fit == late:
             break
         late = fit
-    collecting = [s for s in late if not isinstance(s, ast.Assign)]
-    return late if collecting and all(_is_single(s) for s in late) else []
+    return late if any(not isinstance(s, ast.Assign) for s in late) else []
 
 
 def _can_be_late(script: Script, statement: ast.stmt, tensors: set[str], bound: set[str]) -> bool:
@@ -89,7 +88,7 @@ def _can_be_late(script: Script, statement: ast.stmt, tensors: set[str], bound: 
         return False
     texts = [n for n in ast.walk(statement) if isinstance(n, ast.Constant)]
     is_long = any(isinstance(n.value, str) and n.lineno != n.end_lineno for n in texts)
-    return script.is_alone(statement) and not is_long
+    return script.is_alone(statement) and not is_long and _is_single(value)
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:
@@ -138,7 +137,8 @@ def _is_needed(
     others = [s for s in loop.body if s not in late]
     seen = [loop.target, loop.iter, *others, *functions_reached([loop], scripts)]
     inner = [n for s in scripts for n in _generators(s) if n is not scope_of(script, loop)]
-    if any(_mentions(node, name) for node in (*seen, *inner)):
+    key = _key(statement)
+    if any(_mentions(node, name, key) for node in (*seen, *inner)):
         return True
     if isinstance(statement, ast.Assign):
         return len(binders(ast.Module([loop], []), name)) != 1
@@ -151,9 +151,23 @@ def _generators(script: Script) -> list[Function]:
     return [f for f in functions if any(isinstance(n, ast.Yield) for n in ast.walk(f))]
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
-    keys = ("id", "attr")
-    return any(name == getattr(n, key, None) for n in ast.walk(node) for key in keys)
+def _key(statement: ast.stmt) -> object:
+    """Return the key of `history["loss"].append(...)`; None for other statements."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    holder = call.func.value if isinstance(call, ast.Call) else None  # type: ignore[attr-defined]
+    is_item = isinstance(holder, ast.Subscript) and isinstance(holder.slice, ast.Constant)
+    return holder.slice.value if is_item else None  # type: ignore[union-attr]
+
+
+def _mentions(node: ast.AST, name: str, key: object) -> bool:
+    """Tell whether code mentions a name, or of a dict any but another item."""
+    others = set()
+    for item in ast.walk(node) if key is not None else ():
+        is_item = isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Constant)
+        if is_item and item.slice.value != key:  # type: ignore[attr-defined]
+            others.add(item.value)  # type: ignore[attr-defined]
+    found = (n for n in ast.walk(node) if n not in others)
+    return any(name in (getattr(n, "id", None), getattr(n, "attr", None)) for n in found)
 
 
 def _is_made_as_list(script: Script, name: str) -> bool:
@@ -194,15 +208,13 @@ def _has_alias(script: Script, loop: ast.For, name: str) -> bool:
     return False
 
 
-def _is_single(statement: ast.stmt) -> bool:
+def _is_single(value: ast.expr) -> bool:
     """Tell whether what is collected is numbers, not tensors of any size."""
-    value = _value(statement)
-    assert value is not None
     for call in (n for n in ast.walk(value) if isinstance(n, ast.Call)):
         reader = call.func
-        if isinstance(reader, ast.Attribute) and reader.attr == "numpy":
-            if not _SINGLE.search(dotted(reader.value).lower()):
-                return False
+        is_whole = isinstance(reader, ast.Attribute) and reader.attr == "numpy"
+        if is_whole and not _SINGLE.search(ast.unparse(reader).lower()):
+            return False
     return True
 
 
@@ -215,7 +227,8 @@ def _edits(
     script: Script, loop: ast.For, late: Sequence[ast.stmt], kept: Sequence[str]
 ) -> tuple[Edit, ...] | None:
     """Return the edits: an empty list, one `append` per turn, and the statements at the end."""
-    name = _new_name(script, f"step_{kept[-1]}" if len(kept) == 1 else "step_values")
+    plural = f"{kept[-1]}es" if kept[-1].endswith("s") else f"{kept[-1]}s"
+    name = _new_name(script, f"step_{plural}" if len(kept) == 1 else "step_values")
     made = script.insert_before(loop, f"{name} = []")
     value = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
     if made is None or not name or len(late) == len(loop.body):

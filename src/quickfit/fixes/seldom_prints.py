@@ -6,18 +6,20 @@ import ast
 from collections.abc import Sequence
 
 from quickfit.findings import FixClass
-from quickfit.fixes.bindings import dotted, imported, reads, writes
+from quickfit.fixes.bindings import dotted, imported, reads
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.lifetimes import is_read_after
 from quickfit.fixes.script import Script
-from quickfit.fixes.step_values import step_tensors, waits_for
-from quickfit.fixes.turns import turn_test, under
+from quickfit.fixes.step_values import counters, step_tensors, waits_for
+from quickfit.fixes.turns import under
 
 EVERY = 50
 TITLE = f"Show the values of every {EVERY}th step only"
 NOTE = "The training is the same; fewer lines, or updates of the progress bar, are shown."
 _BARS = {"set_postfix", "set_postfix_str", "set_description", "set_description_str"}
 _LOGS = {"info", "debug"}
+_METHODS = {"numpy", "item", "result", "format", "time", "perf_counter"}
+_READERS = {"float", "int", "str", "round", "len"}
 _COUNTERS = ("step", "step_number", "batch_number")
 
 
@@ -29,7 +31,7 @@ def seldom_shown(script: Script, line: int, scripts: Sequence[Script]) -> Change
     loop = loops[-1]
     tensors = set(step_tensors(script, loop, scripts))
     groups = _groups(script, loop, tensors)
-    counted = _counted(script, loop, groups[0][0]) if len(groups) == 1 else None
+    counted = _counted(script, loop) if len(groups) == 1 else None
     if counted is None:
         return None
     test, edits = counted
@@ -84,8 +86,7 @@ def _has_plain_calls(value: ast.AST) -> bool:
             return False
         if isinstance(node, ast.Call):
             method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            is_method = method in ("numpy", "item", "result", "format", "mean")
-            if not is_method and dotted(node.func) not in ("float", "int", "str", "round", "len"):
+            if method not in _METHODS and dotted(node.func) not in _READERS:
                 return False
     return True
 
@@ -116,34 +117,21 @@ def is_showing(script: Script, statement: ast.stmt) -> bool:
     return bool(owner) and (last in _BARS or is_log)
 
 
-def _counted(
-    script: Script, loop: ast.For, statement: ast.stmt
-) -> tuple[str, tuple[Edit, ...]] | None:
+def _counted(script: Script, loop: ast.For) -> tuple[str, tuple[Edit, ...]] | None:
     """Return the test for every 50th turn, and the edits that count the turns where none do."""
-    test = turn_test(script, statement, EVERY)
-    if test is not None:
-        return test, ()
+    known = [name for name in counters(loop) if name.strip("_")]
+    if known:
+        return f"{known[0]} % {EVERY} == 0", ()
     call, target = loop.iter, loop.target
-    name = next((n for n in _COUNTERS if n not in writes(script.tree) | _all(script)), "")
     if isinstance(call, ast.Call) and dotted(call.func) in ("enumerate", "range"):
-        return _from_one(call, target)
-    if not name:
-        return None
+        return None  # it counts under a name that means nothing, or changes
+    name = next((n for n in _COUNTERS if n not in _all(script)), "")
     code = script.code(target)
     if isinstance(target, ast.Tuple) and not code.startswith("("):
         code = f"({code})"
     counted = f"enumerate({script.code(call)})"
     edits = (script.replace(target, f"{name}, {code}"), script.replace(call, counted))
-    return f"{name} % {EVERY} == 0", edits
-
-
-def _from_one(call: ast.Call, target: ast.expr) -> tuple[str, tuple[Edit, ...]] | None:
-    """Return the test for `enumerate(ds, 1)` and `enumerate(ds, start=1)`."""
-    first = target.elts[0] if isinstance(target, ast.Tuple) else None
-    is_named = isinstance(first, ast.Name) and first.id.strip("_")
-    if dotted(call.func) != "enumerate" or not is_named or not isinstance(first, ast.Name):
-        return None
-    return f"{first.id} % {EVERY} == 0", ()
+    return (f"{name} % {EVERY} == 0", edits) if name else None
 
 
 def _all(script: Script) -> set[str]:

@@ -64,7 +64,7 @@ def read(home: Path) -> list[Proven]:
             f"{home / FILE}: nothing was proven here yet.\nProve a fix first:\n"
             "    quickfit fix train.py"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise FixError(f"{home / FILE}: is damaged. Prove the fix again.") from error
 
 

@@ -173,7 +173,23 @@ def _candidates(request: Request, story: Story) -> list[list[Candidate]]:
     groups, without = candidates(story.recording, story.diagnosis, story.sources.texts)
     wanted = set(request.causes) or found
     story.without = [one for one in without if one.finding.cause in wanted]
-    return [group for group in groups if group[0].cause in wanted]
+    made = [_makeable(group, story) for group in groups if group[0].cause in wanted]
+    return [group for group in made if group]
+
+
+def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
+    """Return the candidates whose edits can be made; one that cannot must not stop the others."""
+    kept = []
+    for candidate in group:
+        try:
+            edited(candidate.change, story.sources)
+        except FixError as error:
+            why = str(error)
+        else:
+            kept.append(candidate)
+    if not kept:
+        story.without.append(Unrecognised(group[0].finding, why))
+    return kept
 
 
 def _setting(story: Story, scratch: Path, first_s: float) -> Setting:

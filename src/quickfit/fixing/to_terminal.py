@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
 from quickfit.measuring.intervals import Measured
 from quickfit.proof.outcome import Outcome
-from quickfit.report.text import encodable
+from quickfit.report.text import encodable, prose
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,8 +28,14 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     """Write all that is known."""
     from rich.console import Console
 
+    written = io.StringIO()
     console = Console(
-        file=stream, width=WIDTH, no_color=not color, highlight=False, soft_wrap=False, markup=False
+        file=written,
+        width=WIDTH,
+        force_terminal=color,
+        no_color=not color,
+        highlight=False,
+        markup=False,
     )
     console.print(f"\nquickfit fix: {story.target.name}", style="bold")
     console.print(story.diagnosis.headline)
@@ -40,6 +47,8 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     for one in story.without:
         _write_advice(one, story, console)
     _write_end(story, console)
+    stream.write(encodable(written.getvalue(), getattr(stream, "encoding", None)))
+    stream.flush()
 
 
 def _table(story: Story) -> Table:
@@ -50,14 +59,15 @@ def _table(story: Story) -> Table:
     for title in ("fix", "predicted", "measured", "results", "class", ""):
         table.add_column(title, overflow="fold")
     for outcome in (*story.outcomes, *([story.together] if story.together else ())):
-        name = f"{outcome.cause}\n{outcome.place}" if outcome.place else "all together"
+        name = f"{outcome.cause}\n{outcome.place}".strip()
+        name = "all together" if outcome is story.together else name
         table.add_row(
-            encodable(name, "utf-8"),
+            name,
             _predicted(outcome),
             _measured(outcome.measured, outcome.unit),
             outcome.results or "–",
             outcome.kind.value,
-            "accepted" if outcome.is_accepted else f"not accepted: {outcome.why}",
+            "accepted" if outcome.is_accepted else f"not accepted: {prose(outcome.why)}",
             style="bold" if outcome.is_accepted else "",
         )
     return table

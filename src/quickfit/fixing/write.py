@@ -57,7 +57,7 @@ def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
     if asked.prints_patch:
         _print_patch(patch_of(chosen, story.sources, Path.cwd()), out)
     if asked.applies:
-        entries = [one for one in _all(story) if one.cause in {o.cause for o in chosen}]
+        entries = [_entry(story, outcome) for outcome in chosen]
         _write(entries, out if not asked.prints_patch else err)
     elif not asked.prints_patch:
         _say_next(kept, shown)
@@ -71,10 +71,6 @@ def _chosen(story: Story, asked: Asked) -> list[Outcome]:
         if is_wanted and not is_in_conflict(outcome.change.edits, edits):
             chosen.append(outcome)
     return chosen
-
-
-def _all(story: Story) -> list[Proven]:
-    return [_entry(story, outcome) for outcome in story.outcomes]
 
 
 def _proven(story: Story) -> list[Proven]:

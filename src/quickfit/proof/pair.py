@@ -77,6 +77,7 @@ def measure_pair(
     order = (0, 1) if number % 2 == 0 else (1, 0)
     deadline_s = min(deadline_s, began_s + 2 * setting.patience_s + 4 * LONGEST_S)
     trials: dict[int, Trial] = {}
+    whys: dict[int, str] = {}
     with contextlib.ExitStack() as stack:
         for who in order:
             folder = setting.folder / f"pair{number}-{who}"
@@ -89,12 +90,15 @@ def measure_pair(
                 _wait_until_held([trials[who]], setting, deadline_s)
             if not setting.in_turns:
                 _run_alone(trials[who], deadline_s)
-        _wait_until_held(list(trials.values()), setting, deadline_s)
+                whys[who] = trials[who].failure()
+                trials[who].end()  # its memory is for the other one
         both = (trials[0], trials[1])
-        failed = _failure(both, versions)
-        if failed is None and setting.in_turns:
-            _take_turns(both, deadline_s, tell)
-            failed = _failure(both, versions)
+        if setting.in_turns:
+            _wait_until_held(both, setting, deadline_s)
+            if not any(trial.failure() for trial in both):
+                _take_turns(both, deadline_s, tell)
+            whys = {who: trial.failure() for who, trial in trials.items()}
+        failed = _failure(whys, versions)
         for trial in both:
             trial.end()
         found = failed or _compared(both, setting)
@@ -120,19 +124,20 @@ def _wait_until_held(trials: Sequence[Trial], setting: Setting, deadline_s: floa
         time.sleep(_POLL_S)
 
 
-def _failure(both: tuple[Trial, Trial], versions: tuple[Version, Version]) -> PairResult | None:
+def _failure(whys: Mapping[int, str], versions: tuple[Version, Version]) -> PairResult | None:
     for who in (1, 0):
-        why = both[who].failure()
-        if why:
-            return PairResult(None, f"{versions[who].name} {why}", is_fault_of_second=who == 1)
+        if whys[who]:
+            text = f"{versions[who].name} {whys[who]}"
+            return PairResult(None, text, is_fault_of_second=who == 1)
     return None
 
 
 def _run_alone(trial: Trial, deadline_s: float) -> None:
     """Let a trial run by itself for as long as is needed, where two do not fit into memory."""
     until_s = min(deadline_s, time.monotonic() + LONGEST_S)
+    limit = MEMORY_SHARE * free_bytes() + trial.peak_bytes
     trial.go_on()
-    while time.monotonic() < until_s and not trial.has_ended:
+    while time.monotonic() < until_s and not trial.has_ended and not trial.check_memory(limit):
         time.sleep(_POLL_S)
     trial.hold()
 

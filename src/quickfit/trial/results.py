@@ -43,6 +43,8 @@ class Keeper:
         self._raw: list[Any] = []
         self._raw_bytes = 0.0
         self._saved: dict[str, Any] = {}
+        self._iterations: dict[int, int] = {}
+        self._made = 0
         self._began_s: float | None = None
         self.losses = 0
         self.inside = threading.local()
@@ -77,8 +79,9 @@ class Keeper:
         now_s = time.monotonic()
         self._began_s = self._began_s or now_s
         took_s = now_s - self._began_s
-        steps, weights = _weights()
-        if steps is not None and steps <= self._steps:
+        optimizers, weights = _optimizers_and_weights()
+        steps = self._count(optimizers)
+        if steps and steps <= self._steps:
             self.write(kind="weights", step=steps, digest=_digest(weights), time_s=took_s)
             self._save(weights, steps)
         epochs = [loop.epoch for loop in state.loops if loop.trains] if state else []
@@ -89,6 +92,15 @@ class Keeper:
             self.finish()
             return True
         return False
+
+    def _count(self, optimizers: list[Any]) -> int:
+        """Return the steps of all optimizers so far; one that is made anew begins at zero."""
+        for optimizer in optimizers:
+            steps = int(optimizer.iterations.numpy())
+            before = self._iterations.get(id(optimizer), 0)
+            self._made += steps - before if steps >= before else steps
+            self._iterations[id(optimizer)] = steps
+        return self._made
 
     def _save(self, weights: list[Any], steps: int) -> None:
         if sum(array.nbytes for array in weights) <= MAX_WEIGHT_BYTES / max(self._steps, 1):
@@ -261,25 +273,25 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _weights() -> tuple[int | None, list[Any]]:
-    """Return how many steps the optimizers have made, and all trainable variables, oldest first."""
+def _optimizers_and_weights() -> tuple[list[Any], list[Any]]:
+    """Return the optimizers that live, and the values of trainable variables, oldest first."""
     import gc
     import sys
 
     variables = sys.modules.get("tensorflow.python.ops.resource_variable_ops")
     optimizers = sys.modules.get("keras.src.optimizers.base_optimizer")
     if variables is None or optimizers is None:
-        return None, []
-    found, steps = [], []
+        return [], []
+    found, living = [], []
     for thing in gc.get_objects():
         kind = type(thing)
         if issubclass(kind, variables.ResourceVariable):
             if thing.trainable:
                 found.append(thing)
         elif issubclass(kind, optimizers.BaseOptimizer):
-            steps.append(int(thing.iterations.numpy()))
+            living.append(thing)
     found.sort(key=_age)
-    return max(steps, default=None), [variable.numpy() for variable in found]
+    return living, [variable.numpy() for variable in found]
 
 
 def _age(variable: Any) -> int:

@@ -43,6 +43,7 @@ from quickfit.fixes.kept_values import values_after_loop
 from quickfit.fixes.metric_reads import metrics_out_of_loop
 from quickfit.fixes.script import Project
 from quickfit.fixes.seldom_prints import seldom_shown
+from quickfit.fixes.sunk_reads import reads_where_shown
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import metric_samples
@@ -117,6 +118,7 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     if where is None or script is None:
         return []
     found = metrics_out_of_loop(script, where.line, scripts)
+    found += reads_where_shown(script, where.line, scripts)
     others = (values_at_once, values_after_loop, seldom_shown)
     made = [other(script, where.line, scripts) for other in others]
     return [*found, *(change for change in made if change is not None)]
