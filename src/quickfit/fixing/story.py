@@ -193,8 +193,8 @@ def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
 
 
 def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
-    steps = story.recording.main.rows("memory")
-    peak = max((row.get("rss_bytes") or 0 for row in steps), default=0) or TRIAL_BYTES
+    rows = story.recording.main.rows("machine")
+    peak = max((row.get("rss_bytes") or 0 for row in rows), default=0) or TRIAL_BYTES
     return Setting(
         story.target,
         story.cwd,
