@@ -14,11 +14,11 @@ comment, a renamed variable. None may be accepted.
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import io
 import math
 import os
-import re
 import shutil
 import statistics
 import sys
@@ -169,14 +169,26 @@ def null_edits(tries: int) -> int:
 
 def _null(path: str, text: str, number: int) -> Change:
     """Return an edit that adds a comment, or one that renames a variable of the script."""
-    names = re.findall(r"^([a-z_]+) = ", text, re.MULTILINE)
-    if number % 2 == 0 or not names:
+    names = _variables(text) if number % 2 else []
+    if not names:
         edit = Edit(path, (1, 0), (1, 0), "# a comment\n")
         return Change("a comment", FixClass.SAME_RESULTS, (edit,))
-    whole = len(text.split("\n"))
-    renamed = re.sub(rf"(?<![\w.]){names[0]}\b(?!\s*=[^=]\S)", f"{names[0]}_", text)
-    edit = Edit(path, (1, 0), (whole, 0), renamed)
-    return Change("a renamed variable", FixClass.SAME_RESULTS, (edit,))
+    uses = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id == names[0]]
+    edits = [
+        Edit(path, (n.lineno, n.end_col_offset), (n.lineno, n.end_col_offset), "_") for n in uses
+    ]
+    return Change("a renamed variable", FixClass.SAME_RESULTS, tuple(edits))
+
+
+def _variables(text: str) -> list[str]:
+    """Return the variables of a script that share their name with no argument and no import."""
+    tree = ast.parse(text)
+    made = [
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    taken = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    taken |= {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+    return [name for name in dict.fromkeys(made) if name not in taken]
 
 
 def _made(text: str, change: Change) -> bytes:

@@ -52,7 +52,9 @@ def test_text_is_added_in_the_encoding_of_the_file(tmp_path):
     file = written(tmp_path, "# coding: latin-1\nname = 'Jürgen'; x = f(1)\n".encode("latin-1"))
     column = file.text.splitlines()[1].index("1")
     edits = [Edit(file.path, (2, column), (2, column + 1), "'ö'")]
-    assert file.edited(edits) == "# coding: latin-1\nname = 'Jürgen'; x = f('ö')\n".encode("latin-1")
+    assert file.edited(edits) == "# coding: latin-1\nname = 'Jürgen'; x = f('ö')\n".encode(
+        "latin-1"
+    )
 
 
 def test_a_byte_order_mark_stays_the_first_thing_in_the_file(tmp_path):

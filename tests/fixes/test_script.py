@@ -203,7 +203,9 @@ def test_statements_that_share_a_line_are_left_alone():
 
 
 def test_a_decorator_goes_above_the_others():
-    found = script("class A:\n    @other\n    def f(self):\n        pass\n\n    def g(self): pass\n")
+    found = script(
+        "class A:\n    @other\n    def f(self):\n        pass\n\n    def g(self): pass\n"
+    )
     first, second = found.all(ast.FunctionDef)
     assert made(found, (found.decorate(first, "@tf.function"),)).startswith(
         "class A:\n    @tf.function\n    @other\n    def f"
@@ -235,12 +237,14 @@ def test_a_decorator_goes_above_the_others():
         pytest.param("g(a)(b)\n", "g(a, n=2)(b)\n", id="its result is called"),
         pytest.param("x.g(é, '😀').h(ü)\n", "x.g(é, '😀', n=2).h(ü)\n", id="not ASCII"),
         pytest.param("h(g(a), g2(b))\n", "h(g(a, n=2), g2(b))\n", id="within another"),
-        pytest.param("f\"{g(a)}\"\n", "f\"{g(a, n=2)}\"\n", id="within a string"),
+        pytest.param('f"{g(a)}"\n', 'f"{g(a, n=2)}"\n', id="within a string"),
         pytest.param(
             "g(\n    a,\n    b,  # why\n)\n", "g(\n    a,\n    b,  # why\n    n=2,\n)\n", id="lines"
         ),
         pytest.param(
-            "g(\n    a,\n    b  # why\n)\n", "g(\n    a,\n    b,  # why\n    n=2\n)\n", id="no comma"
+            "g(\n    a,\n    b  # why\n)\n",
+            "g(\n    a,\n    b,  # why\n    n=2\n)\n",
+            id="no comma",
         ),
         pytest.param("g(\n    a\n)\n", "g(\n    a,\n    n=2\n)\n", id="one on its line"),
         pytest.param("g(a,\n  b)\n", "g(a,\n  b,\n  n=2)\n", id="hanging"),

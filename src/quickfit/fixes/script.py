@@ -7,6 +7,7 @@ formatting, the order of arguments. None means that the place cannot be edited s
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import textwrap
 from collections.abc import Mapping
@@ -256,7 +257,10 @@ class Script:
     def _import_edit(self, code: str) -> Edit:
         """Return the edit that adds an import behind the last one at the top of the file."""
         body = self.tree.body
-        imports = [s for s in body if isinstance(s, ast.Import | ast.ImportFrom)]
+        # What stands further down is imported too late for the code between.
+        blocks = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
+        top = list(itertools.takewhile(lambda s: not isinstance(s, blocks), body))
+        imports = [s for s in top if isinstance(s, ast.Import | ast.ImportFrom)]
         docstring = [s for s in body[:1] if _is_docstring(s)]
         behind = (imports or docstring)[-1:]
         if not behind:

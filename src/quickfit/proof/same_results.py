@@ -80,7 +80,7 @@ def _less_than_equal(
         return Answer(claimed, text or "other results, as said")
     if batches.kind == "same" and not is_comparable:
         return _lower(claimed, FixClass.SAME_RESULTS, text)
-    is_near = away is not None and away <= CLOSE
+    is_near = is_comparable and away is not None and away <= CLOSE
     if batches.kind in ("same", "unseen") and (
         is_near or (away is None and _weights_near(first, edited))
     ):

@@ -167,12 +167,13 @@ def _is_stopped(pid: int) -> bool:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line that a script wrote to stderr, TensorFlow's log left out."""
+    """Return the last line that a script wrote to stderr, logs, warnings and code left out."""
     try:
         written = log.read_text(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    lines = [line for line in written if not re.match(r"[IWEF]\d{4} |WARNING: All log", line)]
+    left_out = r"[IWEF]\d{4} |WARNING: All log|\s|\S+:\d+: \w*Warning: "
+    lines = [line for line in written if not re.match(left_out, line)]
     # A library may speak after the error that ended the script.
     errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
     lines = errors or lines

@@ -66,10 +66,12 @@ class Shadow:
         twin = self.twin(full)
         if _exists(twin):
             return twin
-        return full if self._is_inside() and not os.path.isabs(os.fsdecode(path)) else path
+        is_relative = not os.path.isabs(os.fsdecode(path))
+        return full if is_relative and self._is_inside() else path
 
     def _is_inside(self) -> bool:
-        return self.seen_as(_getcwd()) != _getcwd()
+        folder = _getcwd()
+        return self.seen_as(folder) != folder
 
     def seen_as(self, folder: str) -> str:
         """Return a folder as the script is to see it: one of the shadow under its own path."""

@@ -1,0 +1,259 @@
+"""The way from a recording to outcomes: what is tried, in which order, and what stops it."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quickfit.diagnosis.candidates import Candidate, Unrecognised
+from quickfit.errors import FixError, RecordingError, UsageError
+from quickfit.findings import FixClass, Gain
+from quickfit.fixes.change import Change, Edit
+from quickfit.fixing import story as module
+from quickfit.fixing.story import Request, _target_of, joined, told
+from quickfit.launch.target import Target
+from stories import BATCH, MAP, TEXT, outcome, story, write_script
+
+import builders
+from report.builders import diagnosis, generator_finding, map_finding
+
+RUN = Path("run.qfrun")
+SAME, MAY = FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_script(tmp_path)
+    return tmp_path
+
+
+def candidate(home, edit=MAP, *, kind=SAME, finding=None):
+    change = Change("Do it", kind, (Edit(str(home / "train.py"), *edit),))
+    return Candidate(finding or map_finding(), change)
+
+
+class Proofs:
+    """Stands in for the prover: answers by cause, and keeps what it was asked."""
+
+    def __init__(self):
+        self.claims, self.whys, self.setting = [], {}, None
+
+    def __call__(self, setting, budget, tell):
+        self.setting, self.budget = setting, budget
+        tell("pair 1 of 3")
+        return self
+
+    def prove(self, claim):
+        self.claims.append(claim)
+        why = self.whys.get(claim.cause, "")
+        if why == "interrupt":
+            raise KeyboardInterrupt
+        if isinstance(why, list):
+            why = why.pop(0)
+        found = outcome(Path("x"), cause=claim.cause, kind=claim.change.kind, why=why)
+        return replace(found, change=claim.change, place=claim.place)
+
+
+@pytest.fixture
+def tell(home, monkeypatch):
+    """Tell a story about given candidates; return it, what was asked of the prover, and stderr."""
+    proofs = Proofs()
+
+    def run(*groups, request=None, without=(), findings=None, whys=None):
+        proofs.whys = whys or {}
+        found = findings or [group[0].finding for group in groups]
+        begun = story(home, diagnosis=diagnosis(*found))
+        monkeypatch.setattr(module, "_begun", lambda *args: (begun, 4.0))
+        answer = [list(group) for group in groups], list(without)
+        monkeypatch.setattr(module, "candidates", lambda *args: answer)
+        monkeypatch.setattr(module, "Prover", proofs)
+        err = io.StringIO()
+        return told(request or Request(run=RUN), err), proofs, err.getvalue()
+
+    return run
+
+
+def test_each_candidate_is_proven_and_then_all_together(home, tell):
+    other = candidate(home, BATCH, finding=generator_finding())
+    found, proofs, err = tell([candidate(home)], [other])
+    assert [one.cause for one in found.outcomes] == ["sequential-map", "py-generator-input"]
+    assert found.together.cause == "sequential-map + py-generator-input"
+    text = TEXT.replace("decode)", "decode, num_parallel_calls=tf.data.AUTOTUNE)")
+    texts = [claim.texts[str(home / "train.py")].decode() for claim in proofs.claims]
+    assert texts == [text, TEXT.replace("32", "256"), text.replace("32", "256")]
+    assert "quickfit: 1 of 2: sequential-map" in err
+    assert "quickfit: all accepted ones together" in err
+
+
+def test_one_accepted_fix_needs_no_proof_of_all_together(home, tell):
+    assert tell([candidate(home)])[0].together is None
+
+
+def test_alternatives_are_tried_until_one_is_accepted(home, tell):
+    best, second, third = candidate(home), candidate(home, BATCH), candidate(home)
+    found, proofs, _ = tell([best, second, third], whys={"sequential-map": ["no gain", "", ""]})
+    assert len(proofs.claims) == 2
+    assert found.outcomes[0].change == second.change
+
+
+def test_where_no_alternative_is_accepted_the_last_is_told(home, tell):
+    found, proofs, _ = tell(
+        [candidate(home), candidate(home, BATCH)], whys={"sequential-map": "no gain"}
+    )
+    assert len(proofs.claims) == 2
+    assert [one.why for one in found.outcomes] == ["no gain"]
+    assert found.accepted == []
+
+
+def test_a_fix_of_the_same_lines_as_an_accepted_one_waits(home, tell):
+    same_place = ((2, 12), (2, 18), "fast")
+    first = candidate(home, ((2, 12), (2, 18), "parse"))
+    other = candidate(home, same_place, finding=generator_finding())
+    found, proofs, _ = tell([first], [other])
+    assert len(proofs.claims) == 1
+    assert found.outcomes[1].why.startswith("changes the same lines as sequential-map: apply that")
+
+
+def test_what_is_hidden_behind_a_larger_cause_is_proven_on_top_of_it(home, tell):
+    hidden = generator_finding(
+        gain=Gain(1.0, 1.0, 1.1, "hidden"), after_first=Gain(1.2, 1.4, 1.6, "then")
+    )
+    found, proofs, _ = tell([candidate(home)], [candidate(home, BATCH, finding=hidden)])
+    claim = proofs.claims[1]
+    assert claim.base == proofs.claims[0].texts
+    assert claim.place.endswith(", on top of the first")
+    assert claim.predicted == hidden.after_first
+    assert found.outcomes[1].is_accepted
+
+
+def test_without_proofs_the_candidates_are_only_made(home, tell):
+    found, proofs, err = tell([candidate(home)], request=Request(run=RUN, proves=False))
+    assert [one.why for one in found.outcomes] == ["not tried"]
+    assert (proofs.claims, err) == ([], "")
+
+
+def test_an_interrupt_leaves_what_is_known(home, tell):
+    other = candidate(home, BATCH, finding=generator_finding())
+    found, _, _ = tell([candidate(home)], [other], whys={"py-generator-input": "interrupt"})
+    assert found.is_interrupted
+    assert [one.cause for one in found.accepted] == ["sequential-map"]
+
+
+def test_only_the_causes_that_were_asked_for_are_tried(home, tell):
+    other = candidate(home, BATCH, finding=generator_finding())
+    request = Request(run=RUN, causes=("py-generator-input",))
+    without = [Unrecognised(map_finding())]
+    found, proofs, _ = tell([candidate(home)], [other], request=request, without=without)
+    assert [claim.cause for claim in proofs.claims] == ["py-generator-input"]
+    assert found.without == []
+
+
+def test_a_cause_that_there_is_not_is_said(home, tell):
+    with pytest.raises(UsageError) as caught:
+        tell([candidate(home)], request=Request(run=RUN, causes=("no-such",)))
+    assert "no-such: there is no such cause" in str(caught.value)
+    assert "quickfit explain" in str(caught.value)
+
+
+def test_a_cause_that_was_not_found_is_said_with_those_that_were(home, tell):
+    with pytest.raises(UsageError) as caught:
+        tell([candidate(home)], request=Request(run=RUN, causes=("tiny-batch",)))
+    assert str(caught.value) == ("tiny-batch: was not found in this run (found: sequential-map).")
+
+
+def test_a_candidate_whose_edit_cannot_be_made_does_not_stop_the_others(home, tell):
+    broken = candidate(home, ((2, 0), (2, 2), "(("), finding=generator_finding())
+    found, proofs, _ = tell([broken], [candidate(home)])
+    assert [claim.cause for claim in proofs.claims] == ["sequential-map"]
+    (one,) = found.without
+    assert one.finding.cause == "py-generator-input"
+    assert "would not be valid Python" in one.why
+
+
+def test_an_alternative_whose_edit_cannot_be_made_is_passed_over(home, tell):
+    broken = candidate(home, ((2, 0), (2, 2), "(("))
+    found, _, _ = tell([broken, candidate(home)])
+    assert found.outcomes[0].is_accepted
+    assert found.without == []
+
+
+def test_trials_get_time_by_how_long_the_script_took(home, tell, monkeypatch):
+    monkeypatch.setattr(module, "free_bytes", lambda: 1.0)
+    _, proofs, _ = tell([candidate(home)])
+    assert proofs.setting.patience_s == module.MIN_PATIENCE_S
+    assert not proofs.setting.in_turns  # two do not fit into one byte
+
+
+def test_scratch_folders_are_removed(home, tell):
+    _, proofs, _ = tell([candidate(home)])
+    assert not proofs.setting.folder.exists()
+
+
+# -- which changes go together ------------------------------------------------------------------
+
+
+def test_of_two_in_conflict_the_first_is_kept(home):
+    path = home / "train.py"
+    first = outcome(path, ((2, 12), (2, 18), "a"))
+    second = outcome(path, ((2, 12), (2, 18), "b"), cause="other")
+    third = outcome(path, BATCH, cause="third")
+    assert story(home, first, second, third).accepted == [first, third]
+
+
+def test_one_that_was_not_accepted_keeps_no_other_out(home):
+    path = home / "train.py"
+    first = outcome(path, ((2, 12), (2, 18), "a"), why="no gain")
+    second = outcome(path, ((2, 12), (2, 18), "b"))
+    assert story(home, first, second).accepted == [second]
+
+
+def test_several_changes_are_of_the_lowest_class_among_them(home):
+    path = home / "train.py"
+    kinds = (FixClass.REPAIRS, SAME, MAY, FixClass.EQUIVALENT)
+    assert joined([outcome(path, kind=kind) for kind in kinds]).kind == MAY
+    assert joined([outcome(path, kind=kind) for kind in kinds[:2]]).kind == FixClass.REPAIRS
+
+
+# -- where it begins ----------------------------------------------------------------------------
+
+
+def test_a_recording_says_how_its_script_was_run(home):
+    facts = {"script": str(home / "train.py"), "cwd": str(home), "argv": ["--lr", "1"]}
+    target, cwd = _target_of(builders.recording(run=facts))
+    assert target == Target(script=str(home / "train.py"), args=("--lr", "1"))
+    assert cwd == home
+    module_facts = {"script": "pkg.mod", "module": "pkg.mod", "cwd": str(home), "argv": []}
+    assert _target_of(builders.recording(run=module_facts))[0] == Target(module="pkg.mod")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"script": "train.py", "cwd": "/no/such/folder"}, id="elsewhere"),
+        pytest.param({"script": None, "cwd": "/"}, id="no script"),
+    ],
+)
+def test_a_recording_from_elsewhere_cannot_be_proven_on(facts):
+    with pytest.raises(FixError) as caught:
+        _target_of(builders.recording(run=facts))
+    assert "does not say how its script was run here" in str(caught.value)
+    assert "quickfit fix train.py" in str(caught.value)
+
+
+def test_a_script_that_is_gone_is_said(home):
+    facts = {"script": str(home / "gone.py"), "cwd": str(home)}
+    with pytest.raises(UsageError, match=r"gone\.py: cannot run this script"):
+        _target_of(builders.recording(run=facts))
+
+
+def test_a_recording_that_is_none_is_said(home):
+    with pytest.raises(RecordingError):
+        told(Request(run=home / "no-such.qfrun"), io.StringIO())
+
+
+def test_a_script_that_is_not_there_is_said(home):
+    with pytest.raises(UsageError, match=r"gone\.py: cannot run this script"):
+        told(Request(Target(script="gone.py")), io.StringIO())
