@@ -41,7 +41,7 @@ def test_one_pair_says_nothing_of_the_spread():
 
 def test_ratios_that_happen_to_agree_are_worth_no_more_than_the_machine_allows():
     found = interval([1.04, 1.04, 1.04])
-    assert found.low == pytest.approx(1.04 * math.exp(-2.920 * MIN_SPREAD / math.sqrt(3)))
+    assert found.low == pytest.approx(1.04 * math.exp(-4.303 * MIN_SPREAD / math.sqrt(3)))
     assert found.low < 1.03
 
 
@@ -56,6 +56,6 @@ def test_more_pairs_that_agree_make_it_narrower():
 
 def test_three_pairs_use_students_factor_for_two_degrees_of_freedom():
     found = interval([1.0, 1.1, 1.21])
-    half = 2.920 * math.log(1.1) / math.sqrt(3)
+    half = 4.303 * math.log(1.1) / math.sqrt(3)
     assert found.mean == pytest.approx(1.1)
     assert found.high == pytest.approx(1.1 * math.exp(half))

@@ -34,9 +34,7 @@ class Results:
         """Return the name for what `fit` returns, and the code that takes the numbers from it."""
         if not self.read:
             return None
-        names = ("history", "epoch_history", "fit_history", "fitted_history")
-        used = {n.id for n in script.all(ast.Name)}
-        name = next(name for name in names if name not in used)
+        name = history_name(script)
         if not self.keys:
             values = f"{{name: values[-1] for name, values in {name}.history.items()}}"
             return name, f"{self.names[0]} = {values}"
@@ -53,7 +51,7 @@ class Results:
         """Return the function that prints after each epoch, and the argument that registers it."""
         if not shown:
             return "", ""
-        alias = _keras(script)
+        alias = keras_name(script)
         name = "report" if "report" not in script.text else "show_epoch"
         if not alias or name in script.text or number == "logs":
             return None
@@ -69,7 +67,14 @@ class Results:
         return "\n".join(lines), f"callbacks=[{callback}]"
 
 
-def _keras(script: Script) -> str:
+def history_name(script: Script) -> str:
+    """Return a new name for what `fit` returns."""
+    names = ("history", "epoch_history", "fit_history", "fitted_history")
+    used = {n.id for n in script.all(ast.Name)} | {n.arg for n in script.all(ast.arg)}
+    return next(name for name in names if name not in used)
+
+
+def keras_name(script: Script) -> str:
     """Return the name that Keras has in a file; nothing where it has none."""
     for node in script.all(ast.Import) + script.all(ast.ImportFrom):
         for alias in node.names:
@@ -112,13 +117,26 @@ def results_of(
     read = tuple(name for name in names if is_read_after(script, name, [statement, *tail]))
     if not is_exact and not all(_is_printed(script, name, tail) for name in read):
         return None
-    keys = () if is_dict and len(names) == 1 else _keys(scripts)[: len(names)]
-    is_known = bool(keys) and len(keys) == len(_keys(scripts)) == len(names)
+    keys = () if is_dict and len(names) == 1 else metric_keys(scripts)[: len(names)]
+    is_known = bool(keys) and len(keys) == len(metric_keys(scripts)) == len(names)
     used = read or set(names) & reads(*tail)
     return Results(names, keys, read, statement) if is_dict or is_known or not used else None
 
 
-def _keys(scripts: Sequence[Script]) -> tuple[str, ...]:
+def unnamed_loss(
+    script: Script, statement: ast.stmt, call: ast.Call, scripts: Sequence[Script]
+) -> Results | None:
+    """Return the result of a call that is collected without a name, where it is the loss alone."""
+    around = script.parent(call)
+    is_added = isinstance(statement, ast.AugAssign) and statement.value is call
+    is_kept = isinstance(around, ast.Call) and around is getattr(statement, "value", None)
+    is_kept = is_kept and isinstance(around, ast.Call) and around.args == [call]
+    if call.keywords or not (is_added or is_kept) or metric_keys(scripts) != ("loss",):
+        return None
+    return Results((), ("loss",), (), statement)
+
+
+def metric_keys(scripts: Sequence[Script]) -> tuple[str, ...]:
     """Return the names of the loss and the metrics, in order; nothing where they are unclear."""
     calls = [c for s in scripts for c in s.all(ast.Call) if _is_compile(c)]
     if len(calls) != 1 or len(calls[0].args) > 2:

@@ -8,7 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quickfit.fixes.bindings import binders, dotted, imported, only_value, reads, scope_of, value_of, writes
+from quickfit.fixes.bindings import (
+    binders,
+    dotted,
+    imported,
+    only_value,
+    reads,
+    scope_of,
+    value_of,
+    writes,
+)
 from quickfit.fixes.script import Script
 
 # They give what cannot be cut as a whole: files, frames of tables.
@@ -195,9 +204,15 @@ def batches_of(script: Script, loop: ast.For) -> Batches | None:
 
 def _unwrapped(iterated: ast.expr) -> ast.expr:
     """Return what a progress bar goes over."""
-    if isinstance(iterated, ast.Call) and dotted(iterated.func) in ("tqdm", "tqdm.tqdm"):
+    if is_bar(iterated) and isinstance(iterated, ast.Call):
         return iterated.args[0] if iterated.args else iterated
     return iterated
+
+
+def is_bar(iterated: ast.expr) -> bool:
+    """Tell whether a loop shows a progress bar."""
+    called = dotted(iterated.func) if isinstance(iterated, ast.Call) else ""
+    return called in ("tqdm", "tqdm.tqdm", "tqdm.auto.tqdm")
 
 
 def _values(loop: ast.For) -> dict[str, ast.expr]:
@@ -248,6 +263,7 @@ def _by_number(
     assert isinstance(iterated, ast.Call)
     count = _meant(script, loop, iterated.args[0])
     rows, size, is_cut = _parts_of(script, count)
+    rows = _with_names(script, loop, rows)
     if not rows or not re.fullmatch(r"[\w.]+", size) or not _is_length(rows):
         return None
     begins = (f"{name} * {size}", f"{size} * {name}")

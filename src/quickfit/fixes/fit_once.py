@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,14 +56,14 @@ class Compiled:
 
 def one_fit(script: Script, line: int) -> Change | None:
     """Make one `fit` for all epochs of a loop that does nothing but call it."""
-    call = _method_at(script, line, "fit")
+    call = method_at(script, line, "fit")
     loop = script.parent(script.statement(call)) if call is not None else None
     if call is None or not isinstance(loop, ast.For) or len(loop.body) != 1:
         return None
-    count = _epochs(script, loop, call)
+    count = epochs_of(script, loop, call)
     if not count or loop.body[0] is not script.statement(call):
         return None
-    code = _fit_code(script, call, count, "")
+    code = fit_code(script, call, count)
     edit = script.replace_statements(loop, loop, "\n".join([*comments_in(script, loop), code]))
     if edit is None or not code:
         return None
@@ -81,7 +82,8 @@ def one_compile(script: Script, line: int, scripts: Sequence[Script]) -> list[Ch
     return [change for change in made if change is not None]
 
 
-def _method_at(script: Script, line: int, name: str) -> ast.Call | None:
+def method_at(script: Script, line: int, name: str) -> ast.Call | None:
+    """Return the only call of a method at a line, where it is all of its statement."""
     found = [
         c
         for c in script.all(ast.Call)
@@ -103,12 +105,17 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
-def _epochs(script: Script, loop: ast.For, call: ast.Call) -> str:
+def epochs_of(
+    script: Script, loop: ast.For, call: ast.Call, *, can_begin_at_one: bool = False
+) -> str:
     """Return how many epochs a loop around a `fit` of one epoch trains; nothing if unclear."""
     counted, target = loop.iter, loop.target
     if not isinstance(counted, ast.Call) or dotted(counted.func) != "range" or loop.orelse:
         return ""
-    if len(counted.args) != 1 or counted.keywords or not isinstance(target, ast.Name):
+    count = _turns(script, counted)
+    if not count or counted.keywords or not isinstance(target, ast.Name):
+        return ""
+    if len(counted.args) > 1 and not can_begin_at_one:
         return ""
     epochs = _keyword(call, "epochs")
     is_one = epochs is None or (isinstance(epochs, ast.Constant) and epochs.value == 1)
@@ -125,7 +132,15 @@ def _epochs(script: Script, loop: ast.For, call: ast.Call) -> str:
     is_used = any(is_read_after(script, name, [loop]) for name in kept)
     if changed or is_made or is_read or is_used or _is_generator(script, call):
         return ""
-    return script.code(counted.args[0])
+    return count
+
+
+def _turns(script: Script, counted: ast.Call) -> str:
+    """Return how many turns `range(n)` or `range(1, n + 1)` makes; nothing for others."""
+    if len(counted.args) == 1:
+        return script.code(counted.args[0])
+    match = re.fullmatch(r"range\(1, (\w+) \+ 1\)", ast.unparse(counted))
+    return match[1] if match is not None else ""
 
 
 def _is_generator(script: Script, call: ast.Call) -> bool:
@@ -139,7 +154,7 @@ def _is_generator(script: Script, call: ast.Call) -> bool:
     return not texts or not all("tf.data" in t or "Dataset" in t or "_dataset" in t for t in texts)
 
 
-def _fit_code(script: Script, call: ast.Call, count: str, callback: str) -> str:
+def fit_code(script: Script, call: ast.Call, count: str, more: Sequence[str] = ()) -> str:
     """Return the code of a call of `fit` for more epochs, its other arguments as they are."""
     given = [script.code(value) for value in call.args]
     for keyword in call.keywords:
@@ -147,25 +162,24 @@ def _fit_code(script: Script, call: ast.Call, count: str, callback: str) -> str:
         given.append(f"{keyword.arg}={value}")
     if _keyword(call, "epochs") is None:
         given.append(f"epochs={count}")
-    given += [callback] if callback else []
-    return call_code(dotted(call.func), given, "")
+    return call_code(dotted(call.func), [*given, *more], "")
 
 
 # -- compile ----------------------------------------------------------------------------------
 
 
 def _compiled(script: Script, line: int, scripts: Sequence[Script]) -> Compiled | None:
-    call = _method_at(script, line, "compile")
+    call = method_at(script, line, "compile")
     statement = script.statement(call) if call is not None else None
     loop = script.parent(statement) if statement is not None else None
     if call is None or not isinstance(loop, ast.For) or not isinstance(statement, ast.Expr):
         return None
     model = dotted(call.func).removesuffix(".compile")
-    if _is_touched(loop, statement, model):
+    if is_touched(loop, statement, model):
         return None
     optimizer = call.args[0] if call.args else _keyword(call, "optimizer")
     made = optimizer if isinstance(optimizer, ast.Call) else None
-    rate = _rate(made) if made is not None else None
+    rate = rate_of(made) if made is not None else None
     if rate is not None and not reads(rate) & writes(loop):
         rate = None
     others = reads(call) - (reads(rate) if rate is not None else set())
@@ -185,7 +199,7 @@ def _has_both(call: ast.Call, rate: ast.expr | None, names: set[str]) -> bool:
     return bool({n.id for n in rest} & names)
 
 
-def _is_touched(loop: ast.For, statement: ast.stmt, model: str) -> bool:
+def is_touched(loop: ast.For, statement: ast.stmt, model: str) -> bool:
     """Tell whether the loop does something to a model after which it must be compiled."""
     counted = dotted(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
     if not model or loop.orelse or loop.body.count(statement) != 1 or counted != "range":
@@ -205,7 +219,8 @@ def _is_touched(loop: ast.For, statement: ast.stmt, model: str) -> bool:
     return False
 
 
-def _rate(optimizer: ast.Call) -> ast.expr | None:
+def rate_of(optimizer: ast.Call) -> ast.expr | None:
+    """Return what an optimizer is given as its learning rate."""
     by_name = _keyword(optimizer, "learning_rate")
     return by_name if by_name is not None else next(iter(optimizer.args), None)
 
@@ -259,7 +274,7 @@ def _with_schedule(script: Script, found: Compiled) -> Change | None:
     if not isinstance(call, ast.Call) or found.rate is None or before != [found.statement]:
         return None
     is_fit = dotted(call.func) == f"{found.model}.fit"
-    count = _epochs(script, found.loop, call) if is_fit else ""
+    count = epochs_of(script, found.loop, call) if is_fit else ""
     keras = imported(script, dotted(found.optimizer.func)) if found.optimizer else ""
     name = dotted(found.optimizer.func) if found.optimizer else ""
     alias = name.removesuffix(".optimizers.SGD")
@@ -272,7 +287,7 @@ def _with_schedule(script: Script, found: Compiled) -> Change | None:
     assert isinstance(found.loop.target, ast.Name)
     schedule = f"lambda {found.loop.target.id}: {script.code(found.rate)}"
     callback = f"callbacks=[{alias}.callbacks.LearningRateScheduler({schedule})]"
-    fit = _fit_code(script, call, count, callback)
+    fit = fit_code(script, call, count, [callback])
     lines = [*comments_in(script, found.loop), _compile_code(script, found), fit]
     edit = script.replace_statements(found.loop, found.loop, "\n".join(lines))
     kind, note = _class(found)

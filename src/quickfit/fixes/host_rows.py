@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.findings import FixClass
@@ -12,14 +12,17 @@ from quickfit.fixes.bindings import (
     binders,
     dotted,
     imported,
+    local_names,
     loops_around,
-    reads,
     scope_of,
     value_of,
     writes,
 )
 from quickfit.fixes.change import Change, Edit
+from quickfit.fixes.lifetimes import is_read_after
+from quickfit.fixes.numpy_arrays import is_numpy
 from quickfit.fixes.script import Script
+from quickfit.fixes.step_values import functions_reached, is_compiled
 
 TITLE = "Make the data tensors once, and take the rows of each batch from them"
 MEMORY = "The tensors are a second copy of the data in memory."
@@ -30,28 +33,41 @@ _CHOOSERS = {"permutation", "arange", "integers", "randint", "choice"}
 # Around these an expression needs no brackets.
 _APART = (ast.Assign, ast.Call, ast.keyword, ast.Return, ast.Tuple, ast.List)
 _DRAWN = {"integers", "random", "normal", "uniform", "standard_normal"}
+_READING = {"len", "constant", "permutation", "print", "from_tensor_slices", "range"}
 _OPERATORS = {ast.Div: "/", ast.Mult: "*", ast.Sub: "-", ast.Add: "+"}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of an array that become a tensor, and the code that takes them from a tensor."""
+    """Rows of an array that become a tensor, and the code that takes them from a tensor.
+
+    `copied` is what makes them a tensor, where that stands elsewhere.
+    """
 
     whole: ast.expr
     array: ast.Name
     code: str
     is_rounded: bool
+    copied: ast.expr | None = None
+
+    @property
+    def lines(self) -> list[tuple[int, int]]:
+        """The lines that the copy stands on, as pairs of a first and a last one."""
+        nodes = [node for node in (self.whole, self.copied) if node is not None]
+        return [(node.lineno, node.end_lineno or 0) for node in nodes]
 
 
-def rows_of_tensors(script: Script, line: int) -> Change | None:
+def rows_of_tensors(script: Script, line: int, scripts: Sequence[Script] = ()) -> Change | None:
     """Make the arrays tensors whose rows the loop around a line copies."""
+    scripts = scripts or [script]
     loops = [n for n in script.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
     alias, imports = script.import_of("tensorflow", "tf")
-    if not loops or imports or _NO_ARRAYS.search(script.text):
+    if not loops or imports or any(_NO_ARRAYS.search(s.text) for s in scripts):
         return None
-    found = list(_all_rows(script, loops[-1], alias))
-    copied = [r for r in found if r.whole.lineno <= line <= (r.whole.end_lineno or 0)]
-    if not copied or not all(_is_settled(script, r.array) for r in found):
+    found = list(dict.fromkeys(_all_rows(script, loops[-1], alias, scripts)))
+    found.sort(key=lambda rows: script.begin(rows.whole))
+    copied = [r for r in found if any(first <= line <= last for first, last in r.lines)]
+    if not copied or not all(_is_settled(script, loops[-1], r.array, scripts) for r in found):
         return None
     arrays = list(dict.fromkeys(r.array.id for r in found))
     lines = [f"{_tensor(name)} = {alias}.constant({name})" for name in arrays]
@@ -60,7 +76,8 @@ def rows_of_tensors(script: Script, line: int) -> Change | None:
     made = script.insert_before(loops_around(script, loops[-1].body[0])[-1], "\n".join(lines))
     if made is None:
         return None
-    edits: list[Edit] = [made, *(script.replace(r.whole, r.code) for r in found)]
+    replaced = dict.fromkeys(script.replace(r.whole, r.code) for r in found)
+    edits: list[Edit] = [made, *replaced]
     is_rounded = any(r.is_rounded for r in found)
     kind = FixClass.EQUIVALENT if is_rounded else FixClass.SAME_RESULTS
     note = f"{MEMORY} {ROUNDING}" if is_rounded else MEMORY
@@ -71,23 +88,94 @@ def _tensor(name: str) -> str:
     return f"all_{name}"
 
 
-def _all_rows(script: Script, loop: ast.For, alias: str) -> Iterator[Rows]:
+def _all_rows(
+    script: Script, loop: ast.For, alias: str, scripts: Sequence[Script]
+) -> Iterator[Rows]:
     """Yield what is copied into tensors in a loop, in the order of the text."""
     for call in script.all(ast.Call, loop):
-        path = imported(script, dotted(call.func))
-        name = path.rpartition(".")[2]
-        if not path.startswith("tensorflow.") or name not in _MAKERS:
-            continue
-        if len(call.args) == 1 and not call.keywords:
-            found = _converted(script, loop, call.args[0], alias)
-            if found is not None:
-                array, code, is_rounded = found
-                is_apart = isinstance(script.parent(call), _APART)
-                yield Rows(call, array, code if is_apart else f"({code})", is_rounded)
+        if is_compiled(script, call, scripts):
+            # A compiled function that is given an array copies it into a tensor itself.
+            given = [*call.args, *(k.value for k in call.keywords)]
+            made = [_copies(script, loop, value, alias, scripts) for value in given]
+            yield from (row for rows in made for row in rows if all(made))
+        elif _is_maker(script, call):
+            yield from _copies(script, loop, call, alias, scripts)
+
+
+def _copies(
+    script: Script, loop: ast.For, value: ast.expr, alias: str, scripts: Sequence[Script]
+) -> list[Rows]:
+    """Return what becomes a tensor in an argument of a compiled function, or in `tf.constant`."""
+    if not isinstance(value, ast.Call) or not _is_maker(script, value):
+        return list(_one(script, loop, value, value, alias, scripts))
+    kinds = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
+    given = len(value.args) + len(value.keywords)
+    if not value.args or given != len(kinds) + 1 or len(kinds) > 1:
+        return []
+    is_single = bool(kinds) and imported(script, dotted(kinds[0])) == "tensorflow.float32"
+    if kinds and not is_single:
+        return []
+    return list(_one(script, loop, value, value.args[0], alias, scripts, is_single=is_single))
+
+
+def _one(
+    script: Script, loop: ast.For, whole: ast.expr, value: ast.expr, alias: str,
+    scripts: Sequence[Script], *, is_single: bool = False,
+) -> Iterator[Rows]:  # fmt: skip
+    """Yield rows that become a tensor, where an expression takes them from an array."""
+    if isinstance(value, ast.Name) and not is_single:
+        yield from _named(script, loop, whole, value, alias, scripts)
+        return
+    found = _converted(script, loop, value, alias, scripts)
+    if found is None:
+        return
+    array, code, is_rounded = found
+    if is_single:
+        if is_rounded:
+            return
+        code = f"{alias}.cast({code}, {alias}.float32)" if ".cast(" not in code else code
+    is_apart = isinstance(script.parent(whole), _APART)
+    yield Rows(whole, array, code if is_apart else f"({code})", is_rounded)
+
+
+def _named(
+    script: Script, loop: ast.For, whole: ast.expr, name: ast.Name, alias: str,
+    scripts: Sequence[Script],
+) -> Iterator[Rows]:  # fmt: skip
+    """Yield the rows that a name of a batch stands for, where nothing needs them as an array."""
+    stores = binders(ast.Module([loop], []), name.id)
+    value = value_of(script, stores[0]) if len(stores) == 1 else None
+    if value is None or script.parent(script.statement(stores[0])) is not loop:
+        return
+    found = _converted(script, loop, value, alias, scripts)
+    uses = [n for n in script.all(ast.Name, loop) if n.id == name.id and n is not stores[0]]
+    if found is None or not all(_is_copied(script, n, scripts) for n in uses):
+        return
+    if is_read_after(script, name.id, [loop]):
+        return
+    yield Rows(value, *found, copied=whole)
+    if whole is not name:
+        yield Rows(whole, found[0], name.id, is_rounded=False)
+
+
+def _is_copied(script: Script, name: ast.Name, scripts: Sequence[Script]) -> bool:
+    """Tell whether an array is given to what makes it a tensor."""
+    call = script.parent(name)
+    call = script.parent(call) if isinstance(call, ast.keyword) else call
+    if not isinstance(call, ast.Call) or call.func is name:
+        return False
+    is_alone = len(call.args) == 1 and not call.keywords
+    return (_is_maker(script, call) and is_alone) or is_compiled(script, call, scripts)
+
+
+def _is_maker(script: Script, value: ast.expr) -> bool:
+    """Tell whether an expression is `tf.constant(...)` or the like."""
+    path = imported(script, dotted(value.func)) if isinstance(value, ast.Call) else ""
+    return path.startswith("tensorflow.") and path.rpartition(".")[2] in _MAKERS
 
 
 def _converted(
-    script: Script, loop: ast.For, value: ast.expr, alias: str
+    script: Script, loop: ast.For, value: ast.expr, alias: str, scripts: Sequence[Script]
 ) -> tuple[ast.Name, str, bool] | None:
     """Return the array, and code of TensorFlow for what NumPy does with its rows."""
     steps: list[str] = []
@@ -107,7 +195,7 @@ def _converted(
             is_cast, value = True, value.func.value
         else:
             return None
-    rows = _rows(script, loop, value, alias)
+    rows = _rows(script, loop, value, alias, scripts)
     if rows is None or (steps and not is_cast):
         return None
     code = f"{alias}.cast({rows[1]}, {alias}.float32)" if is_cast else rows[1]
@@ -128,19 +216,22 @@ def _is_single(script: Script, value: ast.expr) -> bool:
 
 
 def _rows(
-    script: Script, loop: ast.For, value: ast.Subscript, alias: str
+    script: Script, loop: ast.For, value: ast.Subscript, alias: str, scripts: Sequence[Script]
 ) -> tuple[ast.Name, str] | None:
     array, index = value.value, value.slice
     outer = loops_around(script, loop.body[0])[-1]
     if not isinstance(array, ast.Name) or array.id in writes(outer):
         return None
-    if not _is_array(script, array):
+    if not _is_array(script, array) and not is_numpy(script, array, scripts):
         return None
     tensor = _tensor(array.id)
     if isinstance(index, ast.Slice) and index.step is None and index.lower and index.upper:
-        return array, f"{tensor}[{script.code(index.lower)} : {script.code(index.upper)}]"
+        rows = script.between(script.begin(index.lower), script.end(index.upper))
+        return array, f"{tensor}[{rows}]"
     if isinstance(index, ast.Name) and _is_choice(script, loop, index):
         return array, f"{alias}.gather({tensor}, {index.id})"
+    if isinstance(index, ast.Subscript) and _is_part_of_order(script, loop, index):
+        return array, f"{alias}.gather({tensor}, {script.code(index)})"
     return None
 
 
@@ -166,13 +257,18 @@ def _is_choice(script: Script, loop: ast.For, index: ast.Name) -> bool:
     """Tell whether a name of a loop is row numbers: a part of an order, or drawn ones."""
     found = binders(ast.Module(loop.body, []), index.id)
     value = value_of(script, found[0]) if len(found) == 1 else None
-    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-        order = value.value
-        if not isinstance(order, ast.Name):
-            return False
-        made = [value_of(script, b) for b in binders(scope_of(script, loop), order.id)]
-        return bool(made) and all(_chooses(one) for one in made)
+    if isinstance(value, ast.Subscript):
+        return _is_part_of_order(script, loop, value)
     return _chooses(value)
+
+
+def _is_part_of_order(script: Script, loop: ast.For, value: ast.Subscript) -> bool:
+    """Tell whether an expression is a part of an order of rows: `order[i : i + 32]`."""
+    order = value.value
+    if not isinstance(order, ast.Name) or not isinstance(value.slice, ast.Slice):
+        return False
+    made = [value_of(script, b) for b in binders(scope_of(script, loop), order.id)]
+    return bool(made) and all(_chooses(one) for one in made)
 
 
 def _chooses(value: ast.expr | None) -> bool:
@@ -180,20 +276,29 @@ def _chooses(value: ast.expr | None) -> bool:
     return isinstance(callee, ast.Attribute) and callee.attr in _CHOOSERS
 
 
-def _is_settled(script: Script, array: ast.Name) -> bool:
-    """Tell whether nothing changes an array: the tensor would not see it."""
-    for node in script.all(ast.Name):
-        if node.id != array.id:
-            continue
-        parent = script.parent(node)
-        if isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load):
-            return False
-        if isinstance(parent, ast.AugAssign) and parent.target is node:
-            return False
-        if isinstance(parent, ast.Attribute) and parent.attr in ("sort", "fill", "put", "resize"):
-            return False
-        if isinstance(parent, ast.Call) and node in parent.args:
-            name = dotted(parent.func).rpartition(".")[2]
-            if name not in ("len", "constant", "permutation", "print", "from_tensor_slices"):
-                return False
-    return not any(array.id in reads(a) for a in script.all(ast.Lambda))
+def _is_settled(script: Script, loop: ast.For, array: ast.Name, scripts: Sequence[Script]) -> bool:
+    """Tell whether nothing changes an array while the loop runs: the tensor would not see it."""
+    outer = loops_around(script, loop.body[0])[-1]
+    reached = [f for f in functions_reached([outer], scripts) if array.id not in local_names(f)]
+    nodes = [n for place in (outer, *reached) for n in ast.walk(place) if isinstance(n, ast.Name)]
+    if any(_is_written(script, n, scripts) for n in ast.walk(outer)):
+        return False  # it may be another view of the same memory
+    return all(_is_only_read(script, scripts, n) for n in nodes if n.id == array.id)
+
+
+def _is_written(script: Script, node: ast.AST, scripts: Sequence[Script]) -> bool:
+    """Tell whether a node changes parts of an array."""
+    is_store = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    return is_store and is_numpy(script, node.value, scripts)  # type: ignore[attr-defined]
+
+
+def _is_only_read(script: Script, scripts: Sequence[Script], node: ast.Name) -> bool:
+    where = next(s for s in scripts if s.parent(node) is not None)
+    parent = where.parent(node)
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return isinstance(parent.ctx, ast.Load)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("shape", "dtype", "ndim", "size")
+    if isinstance(parent, ast.Call) and node in parent.args:
+        return dotted(parent.func).rpartition(".")[2] in _READING
+    return False

@@ -21,6 +21,7 @@ from quickfit.fixes.step_values import (
     step_tensors,
     waits_for,
 )
+from quickfit.fixes.turns import unit
 
 TITLE = "Keep the tensors of the steps, and read their values after the loop"
 NOTE = "What is kept in the loop is one small tensor per step; the numbers are the same."
@@ -247,7 +248,7 @@ def _edits(
         edits.append(edit)
     body = "\n".join(_text(script, statement) for statement in late)
     head = f"for {', '.join(kept)} in {name}:"
-    behind = script.insert_after(loop, f"{head}\n{textwrap.indent(body, '    ')}")
+    behind = script.insert_after(loop, f"{head}\n{textwrap.indent(body, unit(script, late[0]))}")
     return (*edits, behind) if behind is not None else None
 
 

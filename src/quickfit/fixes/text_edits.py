@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from quickfit.fixes.change import Edit, patched
@@ -25,9 +26,10 @@ def rewritten(script: Script, node: ast.AST, codes: Mapping[ast.expr, str]) -> s
 def call_code(name: str, given: Sequence[str], indent: str) -> str:
     """Return a call, over several lines where one would be too long."""
     line = f"{name}({', '.join(given)})"
-    if len(indent) + len(line) <= WIDTH:
+    if len(indent) + len(line) <= WIDTH and "\n" not in line:
         return line
-    return "\n".join([f"{name}(", *(f"    {one}," for one in given), ")"])
+    rows = [textwrap.indent(f"{one},", "    ") for one in given]
+    return "\n".join([f"{name}(", *rows, ")"])
 
 
 def _relative(position: tuple[int, int], first: tuple[int, int]) -> tuple[int, int]:

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Student's t for 95 % on one side, by degrees of freedom; from ten on it changes little.
-_T95 = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812)
+# Student's t for a 95 % interval, by degrees of freedom; from ten on it changes little.
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
@@ -25,7 +25,7 @@ class Measured:
 
 
 def interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
-    """Return the mean of ratios and the bounds that hold with 95 % each; ratios multiply.
+    """Return the mean of ratios and the 95 % interval around it; ratios multiply.
 
     Args:
         ratios: one per pair, at least one.

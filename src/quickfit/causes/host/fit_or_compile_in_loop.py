@@ -33,6 +33,8 @@ from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
+from quickfit.fixes.compile_helper import one_compile_of_helper
+from quickfit.fixes.fit_history import fit_with_history
 from quickfit.fixes.fit_once import one_compile, one_fit
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
@@ -199,9 +201,14 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     script = project.script(where.file) if where is not None else None
     if where is None or script is None:
         return []
-    found = one_compile(script, where.line, scripts_of(project))
-    fit = one_fit(script, where.line)
-    return [*found, *([fit] if fit is not None else [])]
+    scripts = scripts_of(project)
+    found = one_compile(script, where.line, scripts)
+    others = (
+        one_compile_of_helper(script, where.line, scripts),
+        one_fit(script, where.line),
+        fit_with_history(script, where.line, scripts),
+    )
+    return [*found, *(change for change in others if change is not None)]
 
 
 CAUSE = Cause(

@@ -30,11 +30,13 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.fixes.batch_fits import MEMORY
 from quickfit.fixes.batch_loops import fit_for_batches
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
+from quickfit.signals.copy_room import has_room_for_copy
 from quickfit.signals.gains import Work, gain, predicted_step_s
 from quickfit.signals.keras_calls import metric_samples, per_batch_share
 from quickfit.signals.saves import saves_per_step_s
@@ -49,6 +51,9 @@ INPUT_LEFT = (1.0, 0.6, 0.3)
 NOT_HIDDEN = (0.3, 0.1, 0.0)
 # Fewer samples inside the call say nothing about its parts.
 MIN_SAMPLES = 20
+# Before, it returned the mean of all batches since the metrics were reset last.
+# https://github.com/keras-team/keras/pull/22617
+PER_BATCH_SINCE = [3, 15]
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -138,7 +143,16 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     script = project.script(where.file) if where is not None else None
     if where is None or script is None:
         return []
-    return fit_for_batches(script, where.line, scripts_of(project))
+    is_per_batch = _is_per_batch(signals)
+    found = fit_for_batches(script, where.line, scripts_of(project), is_per_batch=is_per_batch)
+    return [c for c in found if MEMORY not in c.note or has_room_for_copy(signals)]
+
+
+def _is_per_batch(signals: Signals) -> bool:
+    """Tell whether `train_on_batch` returns the loss of that batch alone."""
+    version = str(signals.process.facts.get("keras_version") or "")
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    return numbers >= PER_BATCH_SINCE
 
 
 CAUSE = Cause(

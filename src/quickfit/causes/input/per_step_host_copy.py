@@ -44,10 +44,12 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.host_rows import rows_of_tensors
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
+from quickfit.signals.copy_room import has_room_for_copy
 from quickfit.signals.gains import Work, gain, predicted_step_s
 from quickfit.signals.host_copies import (
     NOTHING,
@@ -154,7 +156,9 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     """Make the data tensors once, where the loop cuts its batches out of arrays."""
     where = finding.where
     script = project.script(where.file) if where is not None else None
-    found = rows_of_tensors(script, where.line) if where is not None and script else None
+    if where is None or script is None or not has_room_for_copy(signals):
+        return []
+    found = rows_of_tensors(script, where.line, scripts_of(project))
     return [found] if found is not None else []
 
 

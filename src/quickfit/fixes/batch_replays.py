@@ -1,0 +1,123 @@
+"""Runs what a loop does with each batch's loss after `fit`, on losses that a callback keeps."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Sequence
+
+from quickfit.fixes.batch_results import Results, keras_name
+from quickfit.fixes.batch_slices import is_bar
+from quickfit.fixes.bindings import dotted, imported, own_nodes, reads, writes
+from quickfit.fixes.script import Script
+from quickfit.fixes.text_edits import call_code
+from quickfit.fixes.turns import unit
+
+_CALLS = {"print", "float", "int", "round", "min", "max", "len", "abs", "sum", "str"}
+_METHODS = {"append", "format", "item"}
+_LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Raise)
+WHY = "# the metrics of single batches, not their means so far"
+
+
+def can_replay(
+    script: Script, loop: ast.For, tail: Sequence[ast.stmt], model: str, results: Results
+) -> bool:
+    """Tell whether statements need only the results of each batch, and no batch needs them."""
+    first = loop.body[: len(loop.body) - len(tail)]
+    root = model.partition(".")[0]
+    nodes = [node for statement in tail for node in own_nodes(statement)]
+    if any(leaves(node) for node in nodes):
+        return False
+    if not all(is_harmless(script, n) for n in nodes if isinstance(n, ast.Call)):
+        return False
+    # What holds the model, as `self` does, may hold what a statement writes, too.
+    if root in reads(*tail) and root != "self":
+        return False
+    if any(isinstance(n, ast.Attribute) and dotted(n).startswith(f"{model}.") for n in nodes):
+        return False
+    changed = writes(*tail) | {n.func.value.id for n in nodes if _is_append(n)}  # type: ignore[attr-defined]
+    is_named = bool(results.names) and bool(results.keys or len(results.names) == 1)
+    is_fed = changed & (reads(*first, loop.iter) | writes(*first, loop.target))
+    own = writes(*first, loop.target) - set(results.names) - _counter(loop)
+    return is_named and not is_fed and not own & reads(*tail) and not _has_texts(script, tail)
+
+
+def leaves(node: ast.AST) -> bool:
+    """Tell whether code ends a turn, or makes a function that could run at another time."""
+    return isinstance(node, (*_LEAVES, ast.FunctionDef, ast.Lambda, ast.With))
+
+
+def is_harmless(script: Script, call: ast.Call) -> bool:
+    """Tell whether a call only shows or collects numbers."""
+    name = dotted(call.func)
+    if name in _CALLS or imported(script, name) in ("numpy.mean", "numpy.isnan"):
+        return not any(k.arg == "file" for k in call.keywords)
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+
+
+def _is_append(node: ast.AST) -> bool:
+    func = node.func if isinstance(node, ast.Call) else None
+    is_method = isinstance(func, ast.Attribute) and func.attr == "append"
+    return is_method and isinstance(func.value, ast.Name)  # type: ignore[union-attr]
+
+
+def _counter(loop: ast.For) -> set[str]:
+    is_range = isinstance(loop.iter, ast.Call) and dotted(loop.iter.func) == "range"
+    is_plain = is_range and isinstance(loop.target, ast.Name) and not is_bar(loop.iter)
+    return {loop.target.id} if is_plain and isinstance(loop.target, ast.Name) else set()
+
+
+def _has_texts(script: Script, tail: Sequence[ast.stmt]) -> bool:
+    """Tell whether moving the lines of statements could change a text, or lose one's place."""
+    texts = [n for s in tail for n in ast.walk(s) if isinstance(n, ast.Constant | ast.JoinedStr)]
+    is_alone = script.is_alone(tail[0]) and script.is_alone(tail[-1])
+    return not is_alone or any(n.lineno != n.end_lineno for n in texts)
+
+
+def has_own_steps(scripts: Sequence[Script]) -> bool:
+    """Tell whether a model may train, or count its metrics, in a way of its own."""
+    methods = {f.name for s in scripts for f in s.all(ast.FunctionDef)}
+    words = [k.arg for s in scripts for k in s.all(ast.keyword)]
+    return bool(methods & {"train_step", "reset_metrics"}) or "steps_per_execution" in words
+
+
+def added_up(
+    script: Script, loop: ast.For, tail: Sequence[ast.stmt], results: Results
+) -> tuple[str, str, str]:
+    """Return the same as `replayed` for `total += model.train_on_batch(...)`."""
+    kept = "batch_losses" if "batch_losses" not in script.text else "kept_losses"
+    total = tail[0].target.id  # type: ignore[attr-defined]
+    name = "loss" if not re.search(r"\bloss\b(?!\s*=)", script.text) else "batch_loss"
+    again = f"for {name} in {kept}:\n    {total} += {name}"
+    return f"{kept} = []", f'{kept}.append(logs["loss"])', again
+
+
+def replayed(
+    script: Script, loop: ast.For, tail: Sequence[ast.stmt], results: Results
+) -> tuple[str, str, str]:
+    """Return the list's first line, the hook that fills it, and the loop over it."""
+    used = {n.id for n in script.all(ast.Name)} | {n.arg for n in script.all(ast.arg)}
+    names = ("batch_logs", "batch_results") if len(results.keys) != 1 else ("batch_losses",)
+    kept = next((name for name in (*names, "logs_of_batches") if name not in used), "kept_logs")
+    parts = [f'logs["{key}"]' for key in results.keys] or ["dict(logs)"]
+    value = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    target, source = ", ".join(results.names), kept
+    count = _counter(loop) & reads(*tail)
+    if count:
+        inner = f"({target})" if len(results.names) > 1 else target
+        target, source = f"{count.pop()}, {inner}", f"zip({script.code(loop.iter)}, {kept})"
+    first, last = script.begin(tail[0])[0], script.end(tail[-1])[0]
+    body = textwrap.dedent("\n".join(script.lines[first - 1 : last]))
+    again = f"for {target} in {source}:\n{textwrap.indent(body, unit(script, tail[0]))}"
+    return f"{kept} = []", f"{kept}.append({value})", again
+
+
+def callbacks_code(script: Script, model: str, ends: Sequence[str], indent: str) -> str:
+    """Return the argument that gives each batch its own metrics, and does more at its end."""
+    name = f"{keras_name(script)}.callbacks.LambdaCallback"
+    hooks = [f"on_train_batch_begin=lambda batch, logs: {model}.reset_metrics()"]
+    hooks += [f"on_train_batch_end=lambda batch, logs: {end}" for end in ends]
+    made = [call_code(name, [hook], indent + " " * 8) for hook in hooks]
+    inner = textwrap.indent("\n".join([WHY, *(f"{one}," for one in made)]), "    ")
+    return f"callbacks=[\n{inner}\n]"
