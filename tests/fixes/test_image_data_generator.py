@@ -31,7 +31,7 @@ def test_an_iterator_over_files_becomes_a_dataset():
 
 
 def nearest(size, new_size):
-    # As Pillow does it: the step is added up, which decides where two pixels are equally near.
+    # Pillow adds the step up, which decides where two pixels are equally near.
     step = tf.cast(size, tf.float64) / new_size
     steps = tf.concat([[step / 2], tf.fill([new_size - 1], step)], axis=0)
     return tf.cast(tf.cumsum(steps), tf.int32)
@@ -49,8 +49,8 @@ def load_train_image(path, label):
 
 
 """
-        "train_dataset = tf.data.Dataset.from_tensor_slices("
-        "(train_generator.filepaths, train_generator.labels))\n"
+        "train_dataset = tf.data.Dataset.from_tensor_slices(\n"
+        "    (train_generator.filepaths, train_generator.labels)\n)\n"
         "train_dataset = train_dataset.shuffle(train_generator.n)\n"
         "train_dataset = train_dataset.map("
         "load_train_image, num_parallel_calls=tf.data.AUTOTUNE)\n"

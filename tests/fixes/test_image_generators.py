@@ -100,14 +100,14 @@ def test_a_shuffle_under_a_flag_a_function_and_comments_are_kept():
     text = script_of(SHUFFLED)
     made = after(text)
     begin = made.index("def batches")
-    assert made[:begin] == text[: text.index("def batches")]
+    assert made[:begin] == text[: text.index("def batches")]  # its comment keeps `read`
     assert made[begin:] == textwrap.dedent(
         """\
         def batches(n=16, shuffle=True):
             '''Batches for ever.'''
 
             def nearest(size, new_size):
-                # As Pillow does it: the step is added up, which decides where two pixels are equally near.
+                # Pillow adds the step up, which decides where two pixels are equally near.
                 step = tf.cast(size, tf.float64) / new_size
                 steps = tf.concat([[step / 2], tf.fill([new_size - 1], step)], axis=0)
                 return tf.cast(tf.cumsum(steps), tf.int32)
@@ -133,7 +133,7 @@ def test_a_shuffle_under_a_flag_a_function_and_comments_are_kept():
             return ds.prefetch(tf.data.AUTOTUNE)
 
         model.fit(batches(), steps_per_epoch=9, epochs=3)
-        """  # noqa: E501
+        """
     )
     assert change_of(text).kind is FixClass.MAY_CHANGE_RESULTS
 
@@ -172,8 +172,9 @@ def test_lists_that_are_carried_into_the_next_round_repeat_before_they_are_batch
                     image = tf.round(tf.image.resize(image, (32, 32), antialias=True))
                     return image, label
 
-                ds = tf.data.Dataset.from_tensor_slices(([str(path) for path, _ in samples], \
-np.array([label for _, label in samples])))
+                paths = [str(path) for path, _ in samples]
+                labels = np.array([label for _, label in samples])
+                ds = tf.data.Dataset.from_tensor_slices((paths, labels))
                 ds = ds.shuffle(len(samples))
                 ds = ds.repeat()
                 ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE)
@@ -364,10 +365,28 @@ def changed(code, old, new):
             changed(
                 SHUFFLED,
                 "x.append(read(paths[i], 50))",
-                "a = read(paths[i], 50)\n                    if random.random() < 0.5:\n"
+                "a = read(paths[i], 50)\n                    if random.random() < 0.3:\n"
                 "                        a = a[:, ::-1]\n                    x.append(a)",
             ),
-            id="augmentation by chance",
+            id="flips that are rarer than others",
+        ),
+        pytest.param(
+            changed(
+                SHUFFLED,
+                "x.append(read(paths[i], 50))",
+                "a = read(paths[i], 50)\n                    if random.random() < 0.5:\n"
+                "                        a = a * 0.9\n                    x.append(a)",
+            ),
+            id="another change by chance",
+        ),
+        pytest.param(
+            changed(
+                SHUFFLED,
+                "yield np.array(x)",
+                "if random.random() < 0.5:\n                    x = x[::-1]\n"
+                "                yield np.array(x)",
+            ),
+            id="a change of the whole batch by chance",
         ),
         pytest.param(
             changed(

@@ -28,7 +28,8 @@ def load(path, label):
     return image, label
 
 
-ds = tf.data.Dataset.from_tensor_slices((files, labels)).map(load).batch(8)
+ds = tf.data.Dataset.from_tensor_slices((files, labels))
+ds = ds.map(load).batch(8)
 """
 AFTER = """\
 import numpy as np
@@ -51,7 +52,8 @@ def load(path, label):
     return image, label
 
 
-ds = tf.data.Dataset.from_tensor_slices((files, labels)).map(load).batch(8)
+ds = tf.data.Dataset.from_tensor_slices((files, labels))
+ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(8)
 """
 
 

@@ -114,7 +114,9 @@ def test_batches_keep_their_pictures_and_keras_s_shuffled_order():
                 return image
 
             # the last batch may be smaller
-            ds = tf.data.Dataset.from_tensor_slices(([str(path) for path in files], np.array(classes)))
+            paths = [str(path) for path in files]
+            labels = np.array(classes)
+            ds = tf.data.Dataset.from_tensor_slices((paths, labels))
             ds = ds.batch(batch_size)
             # The order of batches, as Keras shuffles it.
             ds = ds.shuffle(len(ds))
@@ -128,7 +130,7 @@ def test_batches_keep_their_pictures_and_keras_s_shuffled_order():
 
         train = photos(files, labels, 32)
         model.fit(train, epochs=3)
-        """  # noqa: E501
+        """
     )
 
 
@@ -160,7 +162,9 @@ def test_an_order_made_between_epochs_becomes_a_shuffle_of_pictures():
                 image = image[..., ::-1]
                 return image, label
 
-            ds = tf.data.Dataset.from_tensor_slices(([str(path) for path in files], np.array(labels, dtype=int)))
+            ds = tf.data.Dataset.from_tensor_slices(
+                ([str(path) for path in files], np.array(labels, dtype=int))
+            )
             if shuffle == True:
                 ds = ds.shuffle(len(files))
             ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE)
@@ -171,7 +175,7 @@ def test_an_order_made_between_epochs_becomes_a_shuffle_of_pictures():
         train = data_generator(files, labels, batch_size=16)
         val = data_generator(val_files, val_labels, shuffle=False)
         model.fit(train, validation_data=val, epochs=3)
-        """  # noqa: E501
+        """
     )
 
 

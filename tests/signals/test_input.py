@@ -3,6 +3,7 @@
 import pytest
 
 from quickfit.errors import SignalMissing
+from quickfit.signals.input import _covered_s
 
 import builders
 from builders import BATCH_LINE, MAP_LINE, SHUFFLE_LINE, run
@@ -91,3 +92,8 @@ def test_a_pipeline_seen_only_before_its_first_batch_has_costs():
         row["facts"] = {**row["facts"], "batch_size": 32}
     costs = {stage.kind: stage.work_s for stage in signals.stages}
     assert costs["map"] == pytest.approx(0.05, rel=0.2)
+
+
+def test_time_that_two_inputs_share_counts_once():
+    assert _covered_s([(0.0, 4.0), (1.0, 2.0), (3.0, 6.0), (8.0, 9.0)]) == 7.0
+    assert _covered_s([]) == 0.0

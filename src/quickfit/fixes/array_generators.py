@@ -15,8 +15,8 @@ from quickfit.fixes.image_generators import (
     is_plain_function,
     without_docstring,
 )
+from quickfit.fixes.image_layout import with_comments
 from quickfit.fixes.image_names import Names, parameters
-from quickfit.fixes.image_pipeline import with_comments
 from quickfit.fixes.image_values import Line, NotRecognisedError, code, number
 from quickfit.fixes.script import Function, Project, Script
 

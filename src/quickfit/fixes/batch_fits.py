@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from quickfit.findings import FixClass
-from quickfit.fixes.batch_replays import added_up, callbacks_code, replayed
-from quickfit.fixes.batch_results import Results, history_name
+from quickfit.fixes.batch_replays import added_up, callbacks_code, comments_above, replayed
+from quickfit.fixes.batch_results import Results, history_name, keras_import
 from quickfit.fixes.batch_slices import is_bar
 from quickfit.fixes.batch_tails import NO_TAIL, Means, Tail, is_reset
 from quickfit.fixes.bindings import dotted, only_value, reads, scope_of, writes
@@ -115,15 +115,18 @@ def each_epoch(script: Script, trained: Trained) -> Change | None:
     edit = script.replace_statements(trained.loop, trained.loop, "\n".join(lines))
     if edit is None:
         return None
-    edits = (*_unused(script, trained), *shown, edit)
+    imports = keras_import(script)[1] if trained.is_exact else ()
+    edits = (*imports, *_unused(script, trained), *shown, edit)
     return Change(PER_EPOCH, _class(trained), edits, _note(trained))
 
 
 def _comments(script: Script, trained: Trained) -> list[str]:
     """Return the comments of the loop, but for those that are moved with their statements."""
     found, moved = comments_in(script, trained.loop), trained.replay
-    kept = comments_in(script, moved[0], moved[-1]) if moved else []
-    return found[: len(found) - len(kept)]
+    if not moved or not trained.results.names:
+        return found
+    kept = len(comments_in(script, moved[0], moved[-1])) + comments_above(script, moved[0])
+    return found[: len(found) - kept]
 
 
 def _verbosity(trained: Trained) -> list[str]:
@@ -206,7 +209,8 @@ def all_epochs(script: Script, trained: Trained) -> Change | None:
     made = placed(script, outer, function, is_function=True) if function else None
     if edit is None or (function and made is None):
         return None
-    edits = (*_unused(script, trained), *([made] if made is not None else []), edit)
+    imports = keras_import(script)[1] if callbacks else ()
+    edits = (*imports, *_unused(script, trained), *([made] if made is not None else []), edit)
     return Change(ALL, _class(trained), edits, _note(trained))
 
 

@@ -10,9 +10,11 @@ from quickfit.fixes.batch_fits import Trained, all_epochs, each_epoch, trained_m
 from quickfit.fixes.batch_generators import generator_steps
 from quickfit.fixes.batch_replays import (
     can_replay,
+    counted,
+    counter_of,
     has_own_steps,
 )
-from quickfit.fixes.batch_results import Results, keras_name, results_of, unnamed_loss
+from quickfit.fixes.batch_results import Results, keras_import, results_of, unnamed_loss
 from quickfit.fixes.batch_slices import Batches, assigned, batches_of
 from quickfit.fixes.batch_tails import NO_TAIL, Tail, is_reset, means_of, tail_of
 from quickfit.fixes.bindings import dotted, reads, writes
@@ -62,7 +64,9 @@ def _trained(
     is_unnamed = not results.names and bool(results.keys)
     tail = tail_of(script, [statement] if is_unnamed else after, model, results)
     bound = writes(loop) - set(results.names) - writes(statement, *after)
-    if len(call.args) != 2 or any(is_read_after(script, name, [loop]) for name in bound):
+    late = {name for name in bound if is_read_after(script, name, [loop])}
+    # A loop over the losses counts on; `fit` does not.
+    if len(call.args) != 2 or late - (counter_of(loop) if is_exact and after else set()):
         return None
     read = _from_arrays if isinstance(loop.target, ast.Name) else _from_batches
     trained = read(script, loop, call, results, scripts)
@@ -71,6 +75,7 @@ def _trained(
     if is_exact:
         if has_own_steps(scripts):
             return None
+        tail = tail if not late else None
         return _with_each(script, trained, tail, [statement] if is_unnamed else after)
     return _with_means(script, trained, tail) if tail is not None else None
 
@@ -79,14 +84,14 @@ def _with_each(
     script: Script, trained: Trained, tail: Tail | None, after: Sequence[ast.stmt]
 ) -> Trained | None:
     """Return the same with what needs the numbers of each batch; None where that is unclear."""
-    if not keras_name(script):
+    if not keras_import(script)[0]:
         return None
     if tail is not None and not tail.sums and not tail.counts:
         return replace(trained, tail=tail, is_exact=True)
     after = [s for s in after if not is_reset(s, trained.model)]
     if tail is not None and not trained.results.names and trained.results.keys:
         return replace(trained, is_exact=True, replay=tuple(after))
-    if not can_replay(script, trained.loop, after, trained.model, trained.results):
+    if not after or not can_replay(script, trained.loop, after, trained.model, trained.results):
         return None
     return replace(trained, is_exact=True, replay=tuple(after))
 
@@ -195,17 +200,26 @@ def _from_batches(
     """Read `for x, y in ds: model.train_on_batch(x, y)`, also over a generator."""
     statement, model = script.statement(call), trained_model(script, call)
     before = [s for s in loop.body[: loop.body.index(statement)] if not is_reset(s, model)]
-    if before or not isinstance(loop.target, ast.Tuple) or loop.orelse:
+    target, batches = counted(loop) or (loop.target, loop.iter)
+    if before or not isinstance(target, ast.Tuple) or loop.orelse:
         return None
-    names = [dotted(part) for part in loop.target.elts]
+    names = [dotted(part) for part in target.elts]
     if names != [dotted(value) for value in call.args] or not all(names):
         return None
-    given: tuple[str, ...] = (script.code(loop.iter),)
-    if is_dataset(script, loop.iter):
-        is_random = is_shuffled(script, loop.iter)
+    batches = _unconverted(batches)
+    given: tuple[str, ...] = (script.code(batches),)
+    if is_dataset(script, batches):
+        is_random = is_shuffled(script, batches)
         return Trained(loop, model, "", given, results, is_shuffled=is_random)
-    steps = generator_steps(script, loop.iter, scripts, model)
+    steps = generator_steps(script, batches, scripts, model)
     if not steps:
         return None
     given = (*given, f"steps_per_epoch={steps}", "shuffle=False")
     return Trained(loop, model, "", given, results, is_shuffled=False, is_used_up=True)
+
+
+def _unconverted(batches: ast.expr) -> ast.expr:
+    """Return the dataset whose batches a loop takes as arrays of NumPy: `fit` takes tensors."""
+    func = batches.func if isinstance(batches, ast.Call) else None
+    is_numpy = isinstance(func, ast.Attribute) and func.attr == "as_numpy_iterator"
+    return func.value if is_numpy and isinstance(func, ast.Attribute) else batches

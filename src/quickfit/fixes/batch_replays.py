@@ -7,9 +7,10 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from quickfit.fixes.batch_results import Results, keras_name
+from quickfit.fixes.batch_results import Results, keras_import
 from quickfit.fixes.batch_slices import is_bar
 from quickfit.fixes.bindings import dotted, imported, own_nodes, reads, writes
+from quickfit.fixes.lifetimes import is_read_after
 from quickfit.fixes.script import Script
 from quickfit.fixes.text_edits import call_code
 from quickfit.fixes.turns import unit
@@ -39,7 +40,7 @@ def can_replay(
     changed = writes(*tail) | {n.func.value.id for n in nodes if _is_append(n)}  # type: ignore[attr-defined]
     is_named = bool(results.names) and bool(results.keys or len(results.names) == 1)
     is_fed = changed & (reads(*first, loop.iter) | writes(*first, loop.target))
-    own = writes(*first, loop.target) - set(results.names) - _counter(loop)
+    own = writes(*first, loop.target) - set(results.names) - counter_of(loop)
     return is_named and not is_fed and not own & reads(*tail) and not _has_texts(script, tail)
 
 
@@ -62,7 +63,27 @@ def _is_append(node: ast.AST) -> bool:
     return is_method and isinstance(func.value, ast.Name)  # type: ignore[union-attr]
 
 
-def _counter(loop: ast.For) -> set[str]:
+def counted(loop: ast.For) -> tuple[ast.expr, ast.expr] | None:
+    """Return the batch and the batches of `for step, batch in enumerate(batches)`."""
+    call, target = loop.iter, loop.target
+    if not isinstance(call, ast.Call) or dotted(call.func) != "enumerate" or not call.args:
+        return None
+    if any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    is_pair = isinstance(target, ast.Tuple) and len(target.elts) == 2
+    if (
+        not is_pair
+        or not isinstance(target, ast.Tuple)
+        or not dotted(target.elts[0]).isidentifier()
+    ):
+        return None
+    return target.elts[1], call.args[0]
+
+
+def counter_of(loop: ast.For) -> set[str]:
+    """Return the name that counts the turns of a loop, where a loop over losses can count, too."""
+    if counted(loop) is not None and isinstance(loop.target, ast.Tuple):
+        return {dotted(loop.target.elts[0])}
     is_range = isinstance(loop.iter, ast.Call) and dotted(loop.iter.func) == "range"
     is_plain = is_range and isinstance(loop.target, ast.Name) and not is_bar(loop.iter)
     return {loop.target.id} if is_plain and isinstance(loop.target, ast.Name) else set()
@@ -103,19 +124,39 @@ def replayed(
     parts = [f'logs["{key}"]' for key in results.keys] or ["dict(logs)"]
     value = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
     target, source = ", ".join(results.names), kept
-    count = _counter(loop) & reads(*tail)
-    if count:
+    count = next(iter(counter_of(loop)), "")
+    if count and (count in reads(*tail) or is_read_after(script, count, [loop])):
         inner = f"({target})" if len(results.names) > 1 else target
-        target, source = f"{count.pop()}, {inner}", f"zip({script.code(loop.iter)}, {kept})"
-    first, last = script.begin(tail[0])[0], script.end(tail[-1])[0]
+        target, source = f"{count}, {inner}", _counting(script, loop, kept)
+    first, last = (
+        script.begin(tail[0])[0] - comments_above(script, tail[0]),
+        script.end(tail[-1])[0],
+    )
     body = textwrap.dedent("\n".join(script.lines[first - 1 : last]))
     again = f"for {target} in {source}:\n{textwrap.indent(body, unit(script, tail[0]))}"
     return f"{kept} = []", f"{kept}.append({value})", again
 
 
+def comments_above(script: Script, statement: ast.stmt) -> int:
+    """Return how many lines right above a statement are comments about it."""
+    begin, found = script.begin(statement)[0], 0
+    while script.lines[begin - 2 - found].startswith(f"{script.indent(statement)}#"):
+        found += 1
+    return found
+
+
+def _counting(script: Script, loop: ast.For, kept: str) -> str:
+    """Return the code that goes over a list and counts as a loop does."""
+    pair = counted(loop)
+    if pair is None or not isinstance(loop.iter, ast.Call):
+        return f"zip({script.code(loop.iter)}, {kept})"
+    start = [*loop.iter.args[1:], *loop.iter.keywords]
+    return f"enumerate({', '.join([kept, *map(script.code, start)])})"
+
+
 def callbacks_code(script: Script, model: str, ends: Sequence[str], indent: str) -> str:
     """Return the argument that gives each batch its own metrics, and does more at its end."""
-    name = f"{keras_name(script)}.callbacks.LambdaCallback"
+    name = f"{keras_import(script)[0]}.callbacks.LambdaCallback"
     hooks = [f"on_train_batch_begin=lambda batch, logs: {model}.reset_metrics()"]
     hooks += [f"on_train_batch_end=lambda batch, logs: {end}" for end in ends]
     made = [call_code(name, [hook], indent + " " * 8) for hook in hooks]

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.fixes.bindings import dotted, imported, reads
+from quickfit.fixes.change import Edit
 from quickfit.fixes.lifetimes import is_read_after
+from quickfit.fixes.lookup import bindings, loads
 from quickfit.fixes.script import Script
 
 # The names under which Keras keeps these metrics are what they were called in `compile`.
@@ -51,7 +53,7 @@ class Results:
         """Return the function that prints after each epoch, and the argument that registers it."""
         if not shown:
             return "", ""
-        alias = keras_name(script)
+        alias, _ = keras_import(script)
         name = "report" if "report" not in script.text else "show_epoch"
         if not alias or name in script.text or number == "logs":
             return None
@@ -85,6 +87,24 @@ def keras_name(script: Script) -> str:
             if path == "tensorflow":
                 return f"{name}.keras"
     return ""
+
+
+def keras_import(script: Script) -> tuple[str, tuple[Edit, ...]]:
+    """Return the name of Keras in a file, and the edits that import it where only parts of it are.
+
+    The name is empty where the file has no part of Keras, or means something else by `keras`.
+    """
+    name = keras_name(script)
+    if name:
+        return name, ()
+    modules = [n.module or "" for n in script.all(ast.ImportFrom) if not n.level]
+    modules += [alias.name for n in script.all(ast.Import) for alias in n.names]
+    if bindings(script, "keras") or loads(script, "keras"):
+        return "", ()
+    if any(f"{module}.".startswith("tensorflow.keras.") for module in modules):
+        return script.from_import("tensorflow", "keras")
+    is_known = any(f"{module}.".startswith("keras.") for module in modules)
+    return script.import_of("keras") if is_known else ("", ())
 
 
 def results_of(

@@ -31,7 +31,7 @@ class Size:
 def larger_batch(script: Script, line: int, size: Size, project: Project) -> Change | None:
     """Take more examples per step, where the number is written: in the call or as a constant."""
     call = call_at(script, line, size.method)
-    if call is None or may_have_more(call) or _has_fixed_size(project):
+    if call is None or may_have_more(call) or has_fixed_size(project):
         return None
     found = written(script, _size(call, size.method), project)
     if found is None or found.value != size.examples or not _is_a_size(found):
@@ -49,7 +49,7 @@ def larger_batch(script: Script, line: int, size: Size, project: Project) -> Cha
 def larger_validation_batch(script: Script, line: int, project: Project) -> Change | None:
     """Take more examples per step of a validation, where its dataset says how many."""
     call = call_at(script, line, "evaluate", "fit")
-    if call is None or may_have_more(call) or _has_fixed_size(project):
+    if call is None or may_have_more(call) or has_fixed_size(project):
         return None
     data = argument(call, "validation_data")
     if called(call) == "evaluate":
@@ -145,7 +145,8 @@ def _name_of(found: Written) -> str:
     return " ".join(map(ast.unparse, call.args)) if isinstance(call, ast.Call) else ""
 
 
-def _has_fixed_size(project: Project) -> bool:
+def has_fixed_size(project: Project) -> bool:
+    """Tell whether a model of the files is made for batches of one size."""
     return any(
         keyword.arg in _FIXED or (keyword.arg == "batch_size" and called(call).startswith("Input"))
         for call in _calls(project)

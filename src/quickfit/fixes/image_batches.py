@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
+from quickfit.fixes import image_prelude
 from quickfit.fixes.image_expressions import Env
 from quickfit.fixes.image_filling import Filling
+from quickfit.fixes.image_plan import Plan
 from quickfit.fixes.image_reading import Reading
 from quickfit.fixes.image_values import (
     INDEX,
@@ -18,36 +19,13 @@ from quickfit.fixes.image_values import (
     NotRecognisedError,
     Plain,
     Value,
+    assignment,
     code,
     same,
 )
 
+_SOURCES = ("default_rng", "RandomState", "Random")
 _SHUFFLES = ("random.shuffle", "numpy.random.shuffle")
-
-
-@dataclass
-class Plan:
-    """What a generator gives.
-
-    Args:
-        prelude: statements that stay as they are, in front of the pipeline.
-        given: what one item gives: a picture and what belongs to it.
-        batch_size: the code of the batch size; None where single items are given.
-        drops: whether an incomplete batch is left out.
-        is_endless: whether it begins again and again.
-        carries: whether the rest of one round goes into the first batch of the next.
-        shuffles: the conditions of the shuffles of each round, with their lines.
-        origins: the lines of the loops and of the `yield`.
-    """
-
-    prelude: list[ast.stmt] = field(default_factory=list)
-    given: tuple[Value, ...] = ()
-    batch_size: ast.expr | None = None
-    drops: bool = False
-    is_endless: bool = False
-    carries: bool = False
-    shuffles: list[tuple[str, int]] = field(default_factory=list)
-    origins: dict[str, int] = field(default_factory=dict)
 
 
 class Batches(Filling):
@@ -59,26 +37,45 @@ class Batches(Filling):
         self._carried: set[str] = set()
         self._lists: set[str] = set()
         self._given: ast.expr | None = None
+        # Whether the whole generator runs again for every round.
+        self.is_rerun = False
 
     def followed(self, body: list[ast.stmt]) -> Plan:
         """Return what the body of a generator gives."""
         env: Env = {}
-        at = next((i for i, s in enumerate(body) if isinstance(s, ast.For | ast.While)), None)
-        if at is None:
-            raise NotRecognisedError
-        for statement in body[:at]:
-            self._before(statement, env)
+        at = image_prelude.first_loop(body)
         loop = body[at]
+        self.plan.is_endless = isinstance(loop, ast.While)
+        kept = image_prelude.filled(body[:at])
+        for statement in body[:at]:
+            self._before(statement, env, kept)
         if isinstance(loop, ast.While):
             if code(loop.test) not in ("True", "1") or loop.orelse or body[at + 1 :]:
                 raise NotRecognisedError
-            self.plan.is_endless = True
             self.plan.origins["repeat"] = loop.lineno
             self._carried = {k for k, v in env.items() if isinstance(v, Empty)}
-            self._epoch(loop.body, env)
+            self._forever(loop, env)
         else:
             self._epoch(body[at:], env)
         return self._finished()
+
+    def _forever(self, loop: ast.While, env: Env) -> None:
+        """Follow a loop without end: over rounds, or over batches that are drawn by chance."""
+        if not any(_yielded(statement) is not None for statement in loop.body):
+            self._epoch(loop.body, env)
+            return
+        self.reading.batching.draws = True
+        self.plan.origins["batch"] = loop.lineno
+        inner: Env = {k: v for k, v in env.items() if not isinstance(v, Blank | Empty)}
+        has_loop = any(
+            isinstance(n, ast.For | ast.ListComp) for s in loop.body for n in ast.walk(s)
+        )
+        if not has_loop:
+            self.reading.in_item = True
+            self._items(loop.body, inner)
+            return
+        self._batch(loop.body, inner)
+        self.plan.batch_size = self.facts.batch_size
 
     def epoch_end(self, body: list[ast.stmt], env: Env) -> None:
         """Follow what a PyDataset does between two rounds: it makes a new order."""
@@ -106,25 +103,43 @@ class Batches(Filling):
         if not plan.given:
             raise NotRecognisedError
         plan.shuffles = self.facts.shuffles
+        if (self.facts.drawn is not None) != self.reading.batching.draws:
+            raise NotRecognisedError
+        if self.reading.batching.draws:
+            if plan.shuffles or self.facts.drops is not None:
+                raise NotRecognisedError
+            return plan
         if plan.batch_size is not None and not plan.carries:
             if self.facts.drops is None:
                 raise NotRecognisedError
             plan.drops = self.facts.drops
         return plan
 
-    def _before(self, statement: ast.stmt, env: Env) -> None:
+    def _before(self, statement: ast.stmt, env: Env, kept: set[str]) -> None:
         """Take a statement in front of the loops: a list to be filled, or one that stays."""
-        if self._empties(statement, env):
+        made: Env = {}
+        if self._empties(statement, made) and not set(made) & kept:
+            env.update(made)
             return
-        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.Assert):
-            raise NotRecognisedError
-        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(statement)):
-            raise NotRecognisedError
+        image_prelude.check_kept(statement)
+        is_harmless = image_prelude.is_harmless(
+            statement, image_prelude.stored([*self.plan.prelude, statement])
+        )
+        if self.is_rerun and not is_harmless:
+            # It runs in every round, as if it stood in a loop over rounds.
+            if self.plan.is_endless:
+                raise NotRecognisedError
+            if not self._shuffles(statement, env):
+                self._of_epoch(statement, env)
+            return
+        self.facts.is_random = self.facts.is_random or not is_harmless
         self.plan.prelude.append(statement)
         numbers = self.reading.all_numbers
-        numbers -= {code(n) for n in ast.walk(statement) if isinstance(n, ast.Name)}
-        if isinstance(statement, ast.Assign) and self.reading.batching.is_all(statement.value):
-            numbers |= {code(target) for target in statement.targets}
+        numbers -= image_prelude.stored([statement])
+        numbers -= {code(n) for n in ast.walk(statement) if isinstance(n, ast.Name)} & numbers
+        given = assignment(statement)
+        if given is not None and self.reading.batching.is_all(given[1]):
+            numbers.add(code(given[0]))
 
     # -- one round --------------------------------------------------------------------------
 
@@ -147,15 +162,16 @@ class Batches(Filling):
             names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
             self._carried -= names
             return
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        given = assignment(statement)
+        if given is None:
             raise NotRecognisedError
-        value = self.reading.value(statement.value, env)
+        value = self.reading.value(given[1], env)
         if isinstance(value, Plain):  # such as the number of items: the same in every round
-            if not isinstance(statement.targets[0], ast.Name):
+            if not isinstance(given[0], ast.Name):
                 raise NotRecognisedError
             self.plan.prelude.append(statement)
             return
-        self.reading.bind(statement.targets[0], value, env)
+        self.reading.bind(given[0], value, env)
 
     def _shuffles(self, statement: ast.stmt, env: Env, condition: str = "") -> bool:
         """Take a shuffle in place, also one under a condition that is always the same."""
@@ -168,14 +184,30 @@ class Batches(Filling):
         if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
             return False
         name = self.reading.names.qualified(call.func)
-        is_generator = isinstance(call.func, ast.Attribute) and "rng" in code(call.func.value)
-        if name not in _SHUFFLES and not (name.endswith(".shuffle") and is_generator):
+        if name not in _SHUFFLES and not self._is_of_generator(call.func):
             return False
         many = self.reading.many(self.reading.value(call.args[0], env))
         tag = f"line {call.lineno}"
         env[code(call.args[0])] = Many(_tagged(many.item, tag), is_array=many.is_array)
         self.facts.shuffled[code(call.args[0])] = tag
         self.facts.shuffles.append((condition, call.lineno))
+        return True
+
+    def _is_of_generator(self, func: ast.expr) -> bool:
+        """Tell whether a method is the `shuffle` of a source of chance; its seed is noted."""
+        if not isinstance(func, ast.Attribute) or func.attr != "shuffle":
+            return False
+        pairs = [assignment(statement) for statement in self.plan.prelude]
+        own = [p[1] for p in pairs if p is not None and code(p[0]) == code(func.value)]
+        made = own[0] if len(own) == 1 else None
+        if made is None and not own:
+            made = self.reading.names.assigned(func.value, self.reading.batching.scope)
+        name = self.reading.names.qualified(made.func) if isinstance(made, ast.Call) else ""
+        if name.rsplit(".", 1)[-1] not in _SOURCES or not isinstance(made, ast.Call):
+            return "rng" in code(func.value)
+        seeds = [*made.args, *(k.value for k in made.keywords if k.arg == "seed")]
+        if own and len(seeds) == 1 and isinstance(seeds[0], ast.Name | ast.Constant):
+            self.facts.seed = code(seeds[0])
         return True
 
     def _loop(self, loop: ast.For, env: Env) -> None:
@@ -202,6 +234,7 @@ class Batches(Filling):
         if many.is_batch:
             raise NotRecognisedError
         self.reading.bind(loop.target, many.item, inner)
+        self.reading.in_item = True
         self._items(loop.body, inner)
 
     # -- loops over batches -----------------------------------------------------------------
@@ -227,8 +260,9 @@ class Batches(Filling):
                     raise NotRecognisedError
                 self._gives(given, env, statement.lineno, is_batch=False)
                 return
-            if isinstance(statement, ast.If):
-                if body[at + 1 :] or not self._full(statement, env):
+            if isinstance(statement, ast.If) and not body[at + 1 :]:
+                self.reading.in_item = False
+                if not self._full(statement, env):
                     raise NotRecognisedError
                 return
             self.step(statement, env)

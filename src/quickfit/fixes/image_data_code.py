@@ -10,7 +10,7 @@ _FLIPS = {"horizontal_flip": "left_right", "vertical_flip": "up_down"}
 
 _NEAREST = """\
 def nearest(size, new_size):
-    # As Pillow does it: the step is added up, which decides where two pixels are equally near.
+    # Pillow adds the step up, which decides where two pixels are equally near.
     step = {tf}.cast(size, {tf}.float64) / new_size
     steps = {tf}.concat([[step / 2], {tf}.fill([new_size - 1], step)], axis=0)
     return {tf}.cast({tf}.cumsum(steps), {tf}.int32)

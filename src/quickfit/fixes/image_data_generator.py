@@ -16,6 +16,7 @@ from quickfit.fixes.chain_parallel import tensorflow
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.image_data_code import Loading, code_of
 from quickfit.fixes.image_data_settings import loading_of
+from quickfit.fixes.image_layout import fitted, quoted
 from quickfit.fixes.script import Script
 
 _FLOWS = ("flow", "flow_from_directory", "flow_from_dataframe")
@@ -178,6 +179,7 @@ def _added(
     code = code_of(
         loading, tf=tf, iterator=iterator, dataset=dataset, function=function, has_helper=has_helper
     )
+    code = fitted(quoted(code, script), width=100 - len(script.indent(maker)))
     is_top = script.parent(maker) is script.tree
     gap = "\n\n\n" if is_top else "\n\n"
     code = code if is_top else code.replace("\n\n\n", "\n\n")

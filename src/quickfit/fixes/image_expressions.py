@@ -11,6 +11,7 @@ from quickfit.fixes.image_code import Pictures, plain_node
 from quickfit.fixes.image_names import Names
 from quickfit.fixes.image_values import (
     INDEX,
+    KEY,
     Empty,
     Facts,
     Group,
@@ -185,6 +186,8 @@ class Expressions:
         if isinstance(index, Place) and isinstance(base, Many) and base.is_batch:
             return base.item
         if isinstance(index, Item):
+            if isinstance(base, Plain) and self.names.may_be_table(base.node, self.batching.scope):
+                index = Item(_with_key(index.node), index.orders)
             return self._at(self.many(base), index) if isinstance(base, Many | Plain) else None
         if isinstance(index, Many) and isinstance(index.item, Item):  # an array of numbers
             found = self._at(self.many(base), index.item)
@@ -325,6 +328,12 @@ class Expressions:
                 env[statement.target.id] = self.value(ast.copy_location(made, statement), env)
             elif not _is_docstring(statement):
                 raise NotRecognisedError
+
+
+def _with_key(node: ast.expr) -> ast.expr:
+    """Return the number of an item as a key; other expressions as they are."""
+    is_number = isinstance(node, ast.Name) and node.id == INDEX
+    return ast.Name(KEY, ast.Load()) if is_number else node
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -30,6 +30,7 @@ class Filling:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.facts = reading.facts
+        reading.step = self.step
 
     def step(self, statement: ast.stmt, env: Env) -> None:
         """Follow one statement of a batch or of an item."""
@@ -151,5 +152,5 @@ def _appended(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
 def _is_of_batch(value: Value | None) -> bool:
     """Tell whether a value says which items a batch has."""
     if isinstance(value, Many):
-        return value.is_batch and isinstance(value.item, Item)
+        return value.is_batch and isinstance(value.item, Item) and not value.wraps
     return isinstance(value, Start | Window)

@@ -7,14 +7,19 @@ import importlib.metadata
 
 from quickfit.fixes import image_uses
 from quickfit.fixes.change import Change, Edit
-from quickfit.fixes.image_batches import Batches, Plan
+from quickfit.fixes.image_batches import Batches
 from quickfit.fixes.image_code import Pictures
+from quickfit.fixes.image_layout import laid_out, with_comments
 from quickfit.fixes.image_names import Names, parameters
-from quickfit.fixes.image_pipeline import Pipeline, with_comments, written
+from quickfit.fixes.image_pipeline import Pipeline, written
+from quickfit.fixes.image_plan import Plan
 from quickfit.fixes.image_reading import Reading
+from quickfit.fixes.image_unused import removals
 from quickfit.fixes.image_values import Facts, Line, NotRecognisedError, code
 from quickfit.fixes.script import Function, Project, Script
 
+# Calls that are not needed where nothing uses their result.
+_WITHOUT_EFFECT = ("len", "range", "arange", "list", "default_rng", "RandomState", "Random")
 TITLE = "Load the pictures of `{}` with tf.data, on all cores"
 
 
@@ -88,22 +93,34 @@ def _is_generator(script: Script, function: Function) -> bool:
     return any(script.around(y, ast.FunctionDef, ast.Lambda) is function for y in yields)
 
 
+def names_of(project: Project, script: Script) -> Names:
+    """Return the names of a script that is one of several."""
+    names = Names(script)
+    texts = [other.text for file in project.files if (other := project.script(file))]
+    names.has_tables = any("pandas" in text for text in texts)
+    return names
+
+
 def _changed(project: Project, script: Script, function: Function, pillow: int) -> Change:
     is_plain_function(function)
     found = image_uses.uses(project, script, function)
     tf, imports = script.import_of("tensorflow", "tf")
-    names = Names(script)
-    plan, reading = followed(names, function, tf=tf, pillow=pillow)
+    names = names_of(project, script)
+    is_rerun = bool(found.sources)
+    plan, reading = followed(names, function, tf=tf, pillow=pillow, is_rerun=is_rerun)
     image_uses.check_rounds(found, is_endless=plan.is_endless)
     dtypes = _dtypes(found, plan)
     made = written(plan, reading.facts, pictures=reading.pictures, scope=function, dtypes=dtypes)
     edits = [_body(script, function, plan, made), *_annotation(script, function, tf)]
     edits += [*imports, *found.edits]
+    edits += removals(project, script, edits)
     return Change(TITLE.format(function.name), made.kind, tuple(edits), made.note)
 
 
-def followed(names: Names, function: Function, *, tf: str, pillow: int) -> tuple[Plan, Reading]:
-    """Return what a generator gives."""
+def followed(
+    names: Names, function: Function, *, tf: str, pillow: int, is_rerun: bool
+) -> tuple[Plan, Reading]:
+    """Return what a generator gives; `is_rerun` where it is begun anew for every round."""
     script = names.script
     reading = Reading(
         names, Pictures(names, tf=tf, pillow=pillow), Facts(), _methods(script, function)
@@ -115,7 +132,9 @@ def followed(names: Names, function: Function, *, tf: str, pillow: int) -> tuple
         reading.batching.batches_of_class = returned.value
     reading.taken = {n.id for n in script.all(ast.Name, function) if isinstance(n.ctx, ast.Store)}
     reading.taken |= set(parameters(function))
-    return Batches(reading).followed(without_docstring(function)), reading
+    batches = Batches(reading)
+    batches.is_rerun = is_rerun
+    return batches.followed(without_docstring(function)), reading
 
 
 def _methods(script: Script, function: Function) -> dict[str, Function]:
@@ -150,8 +169,8 @@ def _body(script: Script, function: Function, plan: Plan, made: Pipeline) -> Edi
     """Return the edit of a generator's body."""
     body = without_docstring(function)
     text = "\n".join(row.text for row in made.lines)
-    kept = [s for s in plan.prelude if _is_needed(s, plan.prelude, text)]
-    lines = [*_kept(script, kept), *made.lines]
+    kept = [s for s in plan.prelude if is_needed(s, plan.prelude, text)]
+    lines = [*_kept(script, kept), *laid_out(made.lines, script)]
     names = {n.id for s in kept for n in ast.walk(s) if isinstance(n, ast.Name)}
     if {"ds", "load", "nearest"} & {*names, *parameters(function)}:
         raise NotRecognisedError
@@ -159,7 +178,8 @@ def _body(script: Script, function: Function, plan: Plan, made: Pipeline) -> Edi
     if not script.is_alone(body[0]) or not script.is_alone(body[-1]):
         raise NotRecognisedError
     head = head_line(script, function)
-    code_text = with_comments(tuple(lines), script, head, script.end(body[-1])[0], made.elsewhere)
+    last = script.end(body[-1])[0]
+    code_text = with_comments(tuple(lines), script, head, last, made.elsewhere, kept=kept)
     if body is not function.body and code_text.startswith("def ") and head == first:
         code_text = "\n" + code_text
     return block(script, body, head, code_text)
@@ -208,13 +228,13 @@ def _kept(script: Script, statements: list[ast.stmt]) -> list[Line]:
     return rows
 
 
-def _is_needed(statement: ast.stmt, prelude: list[ast.stmt], text: str) -> bool:
+def is_needed(statement: ast.stmt, prelude: list[ast.stmt], text: str) -> bool:
     """Tell whether a statement is more than a name that nothing uses any more."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return True
     target = statement.targets[0]
     calls = [code(n.func) for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
-    is_simple = all(c.rsplit(".", 1)[-1] in ("len", "range", "arange", "list") for c in calls)
+    is_simple = all(c.rsplit(".", 1)[-1] in _WITHOUT_EFFECT for c in calls)
     if not isinstance(target, ast.Name) or not is_simple:
         return True
     others = [s for s in prelude if s is not statement]

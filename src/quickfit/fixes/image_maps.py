@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, Edit
+from quickfit.fixes.chain_parallel import parallel_map
+from quickfit.fixes.change import Change, Edit, is_in_conflict
 from quickfit.fixes.image_code import Pictures
 from quickfit.fixes.image_expressions import Env
 from quickfit.fixes.image_generators import block, head_line, without_docstring
+from quickfit.fixes.image_layout import laid_out, with_comments
 from quickfit.fixes.image_names import Names, parameters
-from quickfit.fixes.image_pipeline import with_comments
 from quickfit.fixes.image_reading import Reading
 from quickfit.fixes.image_uses import dtype_name
 from quickfit.fixes.image_values import (
@@ -40,7 +42,7 @@ def python_map(project: Project, file: str, line: int, *, pillow: int) -> Change
     script = project.script(file)
     if script is None:
         return None
-    for name in _candidates(script, line):
+    for name in candidates(script, line):
         try:
             return _changed(project, script, name, pillow)
         except NotRecognisedError:
@@ -48,7 +50,7 @@ def python_map(project: Project, file: str, line: int, *, pillow: int) -> Change
     return None
 
 
-def _candidates(script: Script, line: int) -> list[str]:
+def candidates(script: Script, line: int) -> list[str]:
     """Return the functions that Python is called with, those at the line first."""
     calls = [c for c in script.all(ast.Call) if _is_python_call(c)]
     named = {_function(c): c for c in calls if _function(c)}
@@ -73,26 +75,47 @@ def _changed(project: Project, script: Script, name: str, pillow: int) -> Change
     function = names.function(name)
     if function is None or function.decorator_list:
         raise NotRecognisedError
-    calls = _uses(project, script, name)
-    dtypes = {_dtypes(call) for call in calls}
+    calls = uses(project, script, name)
+    dtypes = {dtypes_of(call) for call in calls}
     if len(dtypes) != 1:
         raise NotRecognisedError
     tf, imports = script.import_of("tensorflow", "tf")
-    lines, picture = _translated(names, function, dtypes.pop(), tf=tf, pillow=pillow)
+    lines, picture, is_random = _translated(names, function, dtypes.pop(), tf=tf, pillow=pillow)
     body = without_docstring(function)
     head = head_line(script, function)
-    text = with_comments(tuple(lines), script, head, script.end(body[-1])[0])
+    text = with_comments(laid_out(tuple(lines), script), script, head, script.end(body[-1])[0])
     edits = [block(script, body, head, text), *imports]
-    edits += [_call_edit(script, call, name) for call in calls]
+    edits += [call_edit(script, call, name) for call in calls]
+    edits += threads(script, calls, edits)
     if function.returns is not None:
-        raise NotRecognisedError
+        edits.append(script.replace(function.returns, f"{tf}.Tensor"))
     note = f"Pixels differ by at most {picture.difference} of 255, as measured on photos."
     title = f"Load the pictures of `{name}` with TensorFlow, without Python"
     note = note if picture.difference else "The pixels are the same."
-    return Change(title, FixClass.EQUIVALENT, tuple(edits), note)
+    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.EQUIVALENT
+    return Change(title, kind, tuple(edits), note)
 
 
-def _uses(project: Project, script: Script, name: str) -> list[ast.Call]:
+def threads(script: Script, calls: list[ast.Call], edits: Iterable[Edit]) -> list[Edit]:
+    """Return the edits that give the maps around calls several threads, which now help."""
+    inside = [script.around(call, ast.FunctionDef, ast.Lambda) for call in calls]
+    named = {f.name for f in inside if isinstance(f, ast.FunctionDef)}
+    found: list[Edit] = []
+    for call in script.all(ast.Call):
+        given = call.args[0] if call.args else None
+        is_it = given in inside or (isinstance(given, ast.Name) and given.id in named)
+        if not is_it or not isinstance(call.func, ast.Attribute) or call.func.attr != "map":
+            continue
+        if any("random" in script.code(f) for f in inside if f is not None):
+            continue  # other random numbers
+        line = call.func.end_lineno or call.lineno
+        change = parallel_map(script, line, is_random=False)
+        if change is not None and not is_in_conflict(change.edits, edits):
+            found += [edit for edit in change.edits if edit not in found]
+    return found
+
+
+def uses(project: Project, script: Script, name: str) -> list[ast.Call]:
     """Return the calls that a function is given to; it must have no other use."""
     calls = []
     for file in project.files:
@@ -122,14 +145,16 @@ def _arguments(call: ast.Call) -> tuple[ast.expr, ast.expr]:
     return given["inp"], given["Tout"]
 
 
-def _dtypes(call: ast.Call) -> tuple[str, ...]:
+def dtypes_of(call: ast.Call) -> tuple[str, ...]:
+    """Return the types that a call says the function gives."""
     types = _arguments(call)[1]
     if isinstance(types, ast.Tuple | ast.List):
         return tuple(dtype_name(t) for t in types.elts)
     return (dtype_name(types),)
 
 
-def _call_edit(script: Script, call: ast.Call, name: str) -> Edit:
+def call_edit(script: Script, call: ast.Call, name: str) -> Edit:
+    """Return the edit that calls a function itself."""
     inputs = _arguments(call)[0]
     if not isinstance(inputs, ast.List | ast.Tuple):
         raise NotRecognisedError
@@ -143,8 +168,8 @@ def _call_edit(script: Script, call: ast.Call, name: str) -> Edit:
 
 def _translated(
     names: Names, function: Function, dtypes: tuple[str, ...], *, tf: str, pillow: int
-) -> tuple[list[Line], Picture]:
-    """Return the body of a function in TensorFlow."""
+) -> tuple[list[Line], Picture, bool]:
+    """Return the body of a function in TensorFlow, its picture, and whether chance changes it."""
     reading = Reading(names, Pictures(names, tf=tf, pillow=pillow), Facts(), {})
     env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameters(function)}
     value = reading.returned(without_docstring(function), env)
@@ -164,7 +189,7 @@ def _translated(
         raise NotRecognisedError
     results = [_result(v, d, tf) for v, d in zip(values, dtypes, strict=True)]
     lines.append(Line(f"return {', '.join(results)}", last))
-    return lines, picture
+    return lines, picture, reading.facts.is_random
 
 
 def _result(value: Value, dtype: str, tf: str) -> str:

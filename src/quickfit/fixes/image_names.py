@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cached_property
 
-from quickfit.fixes.image_values import code
+from quickfit.fixes.image_values import assignment, code
 from quickfit.fixes.script import Function, Script
 
 # What `tf.io.decode_jpeg` does not read, or reads otherwise than Pillow.
@@ -21,6 +21,7 @@ class Names:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.has_tables = "pandas" in script.text
         self.imports: dict[str, str] = {}
         for node in script.all(ast.Import):
             for alias in node.names:
@@ -69,7 +70,27 @@ class Names:
                     return found[0] if len(found) == 1 else None
             return None
         found = self._assignments(key, self.script.tree)
+        if not found and isinstance(node, ast.Attribute):
+            return self._class_attribute(node)
         return found[0] if len(found) == 1 else None
+
+    def _class_attribute(self, node: ast.Attribute) -> ast.expr | None:
+        """Return the value that a class of settings, or its only instance, has by a name."""
+        owner = node.value
+        if not isinstance(owner, ast.Name):
+            return None
+        classes = {c.name: c for c in self.script.all(ast.ClassDef)}
+        if owner.id not in classes:
+            made = self.assigned(owner)
+            if not isinstance(made, ast.Call) or made.args or made.keywords:
+                return None
+            owner = made.func
+        found = classes.get(code(owner))
+        stored = [n for n in self.script.all(ast.Attribute) if n.attr == node.attr]
+        if found is None or any(not isinstance(n.ctx, ast.Load) for n in stored):
+            return None
+        values = [v for s in found.body for t, v in (_pair(s),) if t == node.attr]
+        return values[0] if len(values) == 1 else None
 
     def _assignments(self, key: str, place: ast.AST) -> list[ast.expr | None]:
         """Return what is assigned to a name in a function or at the top; None for what is not."""
@@ -96,6 +117,19 @@ class Names:
         return [
             None for part in ast.walk(target) if isinstance(part, ast.expr) and code(part) == key
         ]
+
+    def may_be_table(self, node: ast.expr, scope: Function | None = None) -> bool:
+        """Tell whether `node[i]` may be a row that a table calls `i`, and not the i-th one."""
+        if not self.has_tables or (isinstance(node, ast.Attribute) and node.attr == "iloc"):
+            return False
+        value = self.assigned(node, scope) if isinstance(node, ast.Name | ast.Attribute) else node
+        if isinstance(value, ast.List | ast.ListComp | ast.Dict):
+            return False
+        if isinstance(value, ast.Attribute):
+            return value.attr != "values"
+        name = self.qualified(value.func) if isinstance(value, ast.Call) else ""
+        name = name.rsplit(".", 1)[-1]
+        return name not in ("sorted", "list", "glob", "array", "asarray", "tolist", "to_numpy")
 
     def reads_only_photos(self) -> bool:
         """Tell whether no text of the script names a type of file that may be read otherwise."""
@@ -131,6 +165,12 @@ class Names:
         shapes = [s for call in self.script.all(ast.Call) for s in _shapes(call)]
         found = {code(shape) for shape in shapes if isinstance(shape, ast.Tuple)}
         return found.pop() if len(found) == 1 and len(shapes) > 0 else ""
+
+
+def _pair(statement: ast.stmt) -> tuple[str, ast.expr | None]:
+    """Return the name that a statement gives a value, and the value."""
+    found = assignment(statement)
+    return (code(found[0]), found[1]) if found is not None else ("", None)
 
 
 def parameters(function: Function) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
+import ast
 from dataclasses import dataclass
 
 from quickfit.findings import FixClass
 from quickfit.fixes import image_resize
-from quickfit.fixes.image_batches import Plan
 from quickfit.fixes.image_code import Pictures
 from quickfit.fixes.image_columns import as_texts, lists, whole
+from quickfit.fixes.image_layout import WIDTH, broken
+from quickfit.fixes.image_names import parameters
+from quickfit.fixes.image_plan import Plan
 from quickfit.fixes.image_values import (
     INDEX,
     Facts,
@@ -23,9 +24,10 @@ from quickfit.fixes.image_values import (
     Value,
     code,
 )
-from quickfit.fixes.script import Function, Script
+from quickfit.fixes.script import Function
 
 _NAMES = ("label", "weight")
+_DRAWN = ("all_paths", "all_labels", "all_weights")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Pipeline:
     picture: Picture
     kind: FixClass
     elsewhere: dict[int, int]
+    chance: str = "Each epoch has the same pictures, in another random order."
 
     @property
     def note(self) -> str:
@@ -48,7 +51,7 @@ class Pipeline:
         if self.picture.library == "cv2":
             parts.append("OpenCV turns photos as their EXIF data says, TensorFlow does not.")
         if self.kind is FixClass.MAY_CHANGE_RESULTS:
-            parts.append("Each epoch has the same pictures, in another random order.")
+            parts.append(self.chance)
         return " ".join(parts)
 
 
@@ -67,20 +70,25 @@ def written(
     as code, where Keras shuffles whole batches.
     """
     tf, line = pictures.tf, plan.origins["yield"]
-    picture, items = _parts(plan.given)
+    picture, items = _parts(plan.given, is_random=facts.is_random)
     picture = pictures.finished(picture, line, dtype=dtypes[0] if dtypes else "")
     _check_orders(picture, items, facts)
     by_batch = bool(batch_order)
     given = (picture,) if by_batch else plan.given
     loaded = [] if by_batch else items
-    rows = [*_load(picture, loaded, tf=tf, origin=line, dtypes=dtypes[1:], given=given)]
-    columns = [as_texts(whole(picture.path, "path"), pictures.names, scope)]
-    columns += [_column(item, name) for item, name in zip(items, _NAMES, strict=False)]
-    tensors = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    columns = [as_texts(whole(picture.path, "path", facts), pictures.names, scope)]
+    columns += [_column(item, name, facts) for item, name in zip(items, _NAMES, strict=False)]
     batch = plan.origins.get("batch", line)
     elsewhere = dict.fromkeys(facts.batch_lines, batch)
-    rows.append(Line(f"ds = {tf}.data.Dataset.from_tensor_slices({tensors})", batch))
-    rows += _shuffles(plan, columns[0], picture)
+    if facts.drawn is not None:
+        rows = [*_drawn(picture, columns, facts, tf=tf, origin=batch, scope=scope)]
+        rows += _load(picture, loaded, tf=tf, origin=line, dtypes=dtypes[1:], given=given)
+        rows = _with_draws(rows, picture, facts, items, tf=tf)
+        rows.append(Line(f"ds = {tf}.data.Dataset.counter()", batch))
+    else:
+        rows = [*_load(picture, loaded, tf=tf, origin=line, dtypes=dtypes[1:], given=given)]
+        rows += [Line(row, batch) for row in slices(columns, tf, _taken(plan, columns, scope))]
+        rows += _shuffles(plan, columns[0], picture, facts)
     if batch_order:
         rows += _batch_rows(plan, picture, items, tf=tf, order=batch_order, origin=batch)
         rows.append(Line(f"return ds.prefetch({tf}.data.AUTOTUNE)", line))
@@ -91,20 +99,35 @@ def written(
     if plan.batch_size is not None:
         drops = ", drop_remainder=True" if plan.drops else ""
         rows.append(Line(f"ds = ds.batch({code(plan.batch_size)}{drops})", batch))
-    if plan.is_endless and not plan.carries:
+    if plan.is_endless and not plan.carries and facts.drawn is None:
         rows.append(Line("ds = ds.repeat()", plan.origins.get("repeat", batch)))
     rows.append(Line(f"return ds.prefetch({tf}.data.AUTOTUNE)", line))
-    kind = FixClass.MAY_CHANGE_RESULTS if plan.shuffles else FixClass.EQUIVALENT
-    return Pipeline(tuple(rows), picture, kind, elsewhere)
+    is_random = bool(plan.shuffles) or facts.is_random or facts.drawn is not None
+    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.EQUIVALENT
+    return Pipeline(tuple(rows), picture, kind, elsewhere, _chance(plan, facts))
 
 
-def _parts(given: tuple[Value, ...]) -> tuple[Picture, list[Many | Item]]:
+def _chance(plan: Plan, facts: Facts) -> str:
+    """Return what chance decides otherwise than before."""
+    parts = []
+    if facts.drawn is not None:
+        parts.append("Other pictures are drawn, with the same chances.")
+    if plan.shuffles:
+        parts.append("Each epoch has the same pictures, in another random order.")
+    if facts.is_random:
+        parts.append("Other random numbers are drawn, with the same chances.")
+    return " ".join(parts)
+
+
+def _parts(given: tuple[Value, ...], *, is_random: bool) -> tuple[Picture, list[Many | Item]]:
     """Return the picture and what belongs to it."""
     values = [v.item if isinstance(v, Many) and isinstance(v.item, Picture) else v for v in given]
     pictures = [v for v in values if isinstance(v, Picture)]
     items = [v for v in values if isinstance(v, Many | Item)]
     if not pictures or len(pictures) + len(items) != len(values) or len(items) > len(_NAMES):
         raise NotRecognisedError
+    if is_random and len(pictures) > 1:
+        raise NotRecognisedError  # each may have been changed by chance in its own way
     if any(p != pictures[0] for p in pictures) or not isinstance(values[0], Picture):
         raise NotRecognisedError
     return pictures[0], items
@@ -122,7 +145,7 @@ def _check_orders(picture: Picture, items: list[Many | Item], facts: Facts) -> N
     every = [picture.path, *map(_item, items)]
     if any(item.orders != picture.path.orders for item in every):
         raise NotRecognisedError
-    if bool(facts.shuffles) != bool(picture.path.orders):
+    if bool(facts.shuffles or facts.drawn) != bool(picture.path.orders):
         raise NotRecognisedError  # a shuffle that orders nothing
     used = [base for item in every for base in lists(item)]
     for length in facts.lengths:
@@ -145,11 +168,32 @@ def _is_part(base: str, name: str) -> bool:
     return base == name or base.startswith((f"{name}[", f"{name}."))
 
 
-def _column(value: Many | Item, name: str) -> str:
-    text = whole(_item(value), name)
+def _column(value: Many | Item, name: str, facts: Facts) -> str:
+    text = whole(_item(value), name, facts)
     for wrap in value.wraps if isinstance(value, Many) else ():
-        text = wrap.format(text)
+        text = wrap.replace("{}", text)
     return text
+
+
+def _taken(plan: Plan, columns: list[str], scope: Function | None) -> set[str]:
+    """Return the names that mean something in the function already."""
+    nodes: list[ast.AST] = [*plan.prelude, *(ast.parse(c) for c in columns)]
+    nodes += [ast.parse(condition) for condition, _ in plan.shuffles]
+    nodes += [plan.batch_size] if plan.batch_size is not None else []
+    names = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names | (set(parameters(scope)) if scope is not None else set())
+
+
+def slices(columns: list[str], tf: str, taken: set[str]) -> list[str]:
+    """Return the lines that make a dataset of lists, with names for them where they are long."""
+    tensors = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    row = f"ds = {tf}.data.Dataset.from_tensor_slices({tensors})"
+    names = [f"{name}s" for name in ("path", *_NAMES)][: len(columns)]
+    if len(row) <= WIDTH or taken & set(names):
+        return broken(row)
+    made = [r for n, c in zip(names, columns, strict=True) for r in broken(f"{n} = {c}")]
+    given = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    return [*made, f"ds = {tf}.data.Dataset.from_tensor_slices({given})"]
 
 
 def _load(
@@ -209,50 +253,62 @@ def _batch_rows(
     return [Line(row, origin) for row in rows]
 
 
-def _shuffles(plan: Plan, column: str, picture: Picture) -> list[Line]:
-    length = f"len({lists(picture.path)[0].removesuffix('.iloc')})"
+def _shuffles(plan: Plan, column: str, picture: Picture, facts: Facts) -> list[Line]:
+    bases = lists(picture.path) or [code(node) for node in facts.lengths]
+    if not bases and plan.shuffles:
+        raise NotRecognisedError
+    length = f"len({bases[0].removesuffix('.iloc')})" if bases else ""
     found = plan.shuffles[:1]
+    seed = f", seed={facts.seed}" if facts.seed else ""
     if len({condition for condition, _ in plan.shuffles}) > 1:
         raise NotRecognisedError
     return [
-        Line(f"if {condition}:\n    ds = ds.shuffle({length})", line)
+        Line(f"if {condition}:\n    ds = ds.shuffle({length}{seed})", line)
         if condition
-        else Line(f"ds = ds.shuffle({length})", line)
+        else Line(f"ds = ds.shuffle({length}{seed})", line)
         for condition, line in found
     ]
 
 
-def with_comments(
-    lines: tuple[Line, ...],
-    script: Script,
-    first_line: int,
-    last_line: int,
-    elsewhere: dict[int, int] | None = None,
-) -> str:
-    """Return the code with the user's comments at the lines that do what they are about.
-
-    `elsewhere` tells of lines of the user what line they now belong to.
-    """
-    known = elsewhere or {}
-    origins = {line.origin for line in lines} | set(known)
-    waiting: dict[int, list[str]] = {}
-    for at, text in comments_between(script, first_line, last_line):
-        place = min((o for o in origins if o >= at), default=lines[-1].origin)
-        waiting.setdefault(known.get(place, place), []).append(text)
-    rows: list[str] = []
-    for line in lines:
-        indent = line.text[: len(line.text) - len(line.text.lstrip())]
-        if line.text:
-            rows += [f"{indent}{text}" for text in waiting.pop(line.origin, [])]
-        rows.append(line.text)
-    return "\n".join(rows)
+# -- pictures that are drawn -------------------------------------------------------------------
 
 
-def comments_between(script: Script, first_line: int, last_line: int) -> list[tuple[int, str]]:
-    """Return the comments between two lines, with their lines."""
-    tokens = tokenize.generate_tokens(io.StringIO(script.text).readline)
-    return [
-        (token.start[0], token.string)
-        for token in tokens
-        if token.type == tokenize.COMMENT and first_line <= token.start[0] <= last_line
-    ]
+def _drawn(
+    picture: Picture,
+    columns: list[str],
+    facts: Facts,
+    *,
+    tf: str,
+    origin: int,
+    scope: Function | None,
+) -> list[Line]:
+    """Return the lines that hold what is drawn from as tensors."""
+    taken = set(parameters(scope)) if scope is not None else set()
+    taken |= {n.id for c in columns for n in ast.walk(ast.parse(c)) if isinstance(n, ast.Name)}
+    if facts.drawn is not None:
+        taken |= {n.id for n in ast.walk(facts.drawn[0]) if isinstance(n, ast.Name)}
+    if taken & {*_DRAWN, "number"}:
+        raise NotRecognisedError
+    rows = []
+    for name, column in zip(_DRAWN, columns, strict=False):
+        rows += [Line(row, origin) for row in broken(f"{name} = {tf}.constant({column})")]
+    return [*rows, Line("", origin)]
+
+
+def _with_draws(
+    rows: list[Line], picture: Picture, facts: Facts, items: list[Many | Item], *, tf: str
+) -> list[Line]:
+    """Return the function that loads one picture as one that draws it first."""
+    names = ["path", *_NAMES[: len(items)]]
+    source = code(facts.drawn[0]) if facts.drawn else ""
+    draw = f"    number = {tf}.random.uniform((), maxval=len({source}), dtype={tf}.int32)"
+    line = facts.drawn[1] if facts.drawn else 0
+    made: list[Line] = []
+    for row in rows:
+        if row.text.startswith("def load("):
+            made += [Line("def load(_):", row.origin), Line(draw, line)]
+            held = zip(names, _DRAWN, strict=False)
+            made += [Line(f"    {name} = {tensor}[number]", line) for name, tensor in held]
+        else:
+            made.append(row)
+    return made

@@ -215,6 +215,8 @@ class Reading(Functions):
             if len({p.is_batch for p in parts}) != 1 or any(p.wraps for p in parts):
                 raise NotRecognisedError
             return Many(Group(tuple(p.item for p in parts)), parts[0].is_batch)
+        if name == "sklearn.utils.shuffle" and node.args and not node.keywords:
+            return self._shuffled(node, env)
         if name == "enumerate" and len(node.args) == 1 and not node.keywords:
             many = self.many(self.value(node.args[0], env))
             first: Value = Place() if many.is_batch else Item(ast.Name(INDEX, ast.Load()))
@@ -228,6 +230,19 @@ class Reading(Functions):
         if name in ("numpy.zeros", "numpy.empty", "numpy.ones") and node.args:
             return self._blank(node, env)
         return None
+
+    def _shuffled(self, node: ast.Call, env: Env) -> Value:
+        """Return lists that are shuffled alike."""
+        tag = f"line {node.lineno}"
+        if (("", node.lineno)) not in self.facts.shuffles:
+            self.facts.shuffles.append(("", node.lineno))
+        found = []
+        for given in node.args:
+            many = self.many(self.value(given, env))
+            if many.is_batch or many.wraps or not isinstance(many.item, Item):
+                raise NotRecognisedError
+            found.append(Many(Item(many.item.node, many.item.orders | {tag})))
+        return found[0] if len(found) == 1 else Group(tuple(found))
 
     def _blank(self, node: ast.Call, env: Env) -> Value | None:
         shape = node.args[0]

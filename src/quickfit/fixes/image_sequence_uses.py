@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from quickfit.fixes.change import Edit
-from quickfit.fixes.image_batches import Plan
+from quickfit.fixes.image_plan import Plan
 from quickfit.fixes.image_values import NotRecognisedError, code
 from quickfit.fixes.script import Function, Project, Script
 

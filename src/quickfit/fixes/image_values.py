@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 
 # The number of an item among all items, in expressions of one item.
 INDEX = "item_number"
+# The same where it is a key of something that may be a table, whose rows may have other keys.
+KEY = "item_key"
 
 
 class NotRecognisedError(Exception):
@@ -158,8 +160,9 @@ class Facts:
         shuffles: the shuffles: the condition they stand under, and their line.
         widths: how many parts an item has, by its code, where it is taken apart.
         drawn: how items are drawn by chance, where a batch takes any of them: the list they are
-            of, and the line.
+            of, the line and the place of the call.
         is_random: whether pictures are changed by chance.
+        seed: the code of the seed that the shuffles are made with; may be empty.
     """
 
     batch_size: ast.expr | None = None
@@ -170,8 +173,9 @@ class Facts:
     batch_lines: set[int] = field(default_factory=set)
     shuffles: list[tuple[str, int]] = field(default_factory=list)
     widths: dict[str, int] = field(default_factory=dict)
-    drawn: tuple[ast.expr, int] | None = None
+    drawn: tuple[ast.expr, int, str] | None = None
     is_random: bool = False
+    seed: str = ""
 
 
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:

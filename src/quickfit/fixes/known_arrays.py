@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from quickfit.fixes.bindings import own_nodes
 from quickfit.fixes.lookup import bindings, called, last_name
 from quickfit.fixes.script import Project, Script
 
@@ -24,6 +25,8 @@ def is_array(script: Script, value: ast.expr | None, project: Project, depth: in
     if isinstance(value, ast.Name):
         return _is_array_name(script, value, project, depth)
     if isinstance(value, ast.Subscript):
+        if last_name(value.value) in ("loc", "iloc"):
+            return False  # a part of a table
         parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
         if isinstance(value.slice, ast.Tuple) or any(map(is_new_axis, parts)):
             return any(isinstance(p, ast.Slice) or is_new_axis(p) for p in parts)
@@ -33,8 +36,61 @@ def is_array(script: Script, value: ast.expr | None, project: Project, depth: in
         sides = (value.left, value.right)
         return any(is_array(script, side, project, depth + 1) for side in sides)
     if isinstance(value, ast.Attribute):
+        if value.attr == "values" and _has_tables(script):
+            return True
         return _is_array_attribute(script, value, project, depth)
-    return isinstance(value, ast.Call) and called(value) in _MAKING
+    if not isinstance(value, ast.Call):
+        return False
+    if called(value) == "astype" and _has_tables(script):
+        receiver = value.func.value if isinstance(value.func, ast.Attribute) else None
+        return is_array(script, receiver, project, depth + 1)
+    if called(value) in _MAKING or _is_loaded(script, value):
+        return True
+    return _is_returned(script, value, project, depth, place=None)
+
+
+def _has_tables(script: Script) -> bool:
+    """Tell whether a file uses pandas, whose tables have methods of the same names as arrays."""
+    names = [alias.name for node in script.all(ast.Import) for alias in node.names]
+    names += [node.module or "" for node in script.all(ast.ImportFrom)]
+    return any(name.partition(".")[0] == "pandas" for name in names)
+
+
+def _is_loaded(script: Script, call: ast.Call) -> bool:
+    """Tell whether a call reads one array: `np.load` of a file whose name ends in `.npy`."""
+    path = call.args[0] if called(call) == "load" and len(call.args) == 1 else None
+    while isinstance(path, ast.BinOp | ast.Call | ast.JoinedStr):
+        if isinstance(path, ast.BinOp):
+            path = path.right
+        elif isinstance(path, ast.Call):
+            path = path.args[-1] if path.args else None
+        else:
+            path = path.values[-1] if path.values else None
+    text = path.value if isinstance(path, ast.Constant) else ""
+    return isinstance(text, str) and text.endswith(".npy")
+
+
+def _is_returned(
+    script: Script, call: ast.Call, project: Project, depth: int, place: int | None
+) -> bool:
+    """Tell whether a function of the file returns an array, alone or at a place of a tuple."""
+    if not isinstance(call.func, ast.Name) or len(bindings(script, call.func.id)) != 1:
+        return False
+    found = [f for f in script.all(ast.FunctionDef) if f.name == call.func.id]
+    if len(found) != 1 or found[0].decorator_list:
+        return False
+    nodes = list(own_nodes(*found[0].body))
+    returned = [n.value for n in nodes if isinstance(n, ast.Return)]
+    if not returned or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
+        return False
+    if place is not None:
+        returned = [_part(value, place) for value in returned]
+    return all(is_array(script, value, project, depth + 1) for value in returned)
+
+
+def _part(value: ast.expr | None, place: int) -> ast.expr | None:
+    parts = value.elts if isinstance(value, ast.Tuple) else []
+    return parts[place] if place < len(parts) else None
 
 
 def is_new_axis(part: ast.expr) -> bool:
@@ -153,7 +209,17 @@ def _is_array_binding(
         return is_scaled or is_array(script, parent.value, project, depth + 1)
     if isinstance(parent, ast.AugAssign):
         return True  # the first value says what it is
+    inner = parent
     while isinstance(parent, ast.Tuple):
         parent = script.parent(parent)
     many = parent.value if isinstance(parent, ast.Assign) else None
+    if isinstance(inner, ast.Tuple) and isinstance(parent, ast.Assign) and inner in parent.targets:
+        place = inner.elts.index(node)  # type: ignore[arg-type]
+        if any(isinstance(part, ast.Starred) for part in inner.elts):
+            return False
+        if isinstance(many, ast.Tuple):
+            is_pair = len(many.elts) == len(inner.elts)
+            return is_pair and is_array(script, many.elts[place], project, depth + 1)
+        if isinstance(many, ast.Call) and _is_returned(script, many, project, depth, place):
+            return True
     return isinstance(many, ast.Call) and called(many) in _MAKING_MANY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from quickfit.findings import FixClass
+from quickfit.fixes.batch_sizes import has_fixed_size
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.known_arrays import is_array
 from quickfit.fixes.lookup import call_at, called, may_have_more
@@ -130,7 +131,7 @@ def _free(script: Script, *names: str) -> str:
 def _at_once(script: Script, call: ast.Call, project: Project) -> Change | None:
     """Predict all rows in front of the loop, and take them one by one inside it."""
     rows = rows_of(script, call, _input(call), project)
-    if rows is None or _may_draw(project):
+    if rows is None or _may_draw(project) or has_fixed_size(project):
         return None
     name = _free(script, "predictions", "predicted", "all_predictions")
     if not name:

@@ -18,6 +18,7 @@ from quickfit.fixes.bindings import (
 from quickfit.fixes.change import Change
 from quickfit.fixes.frozen_layers import changes_trainable
 from quickfit.fixes.graph_code import GraphCode
+from quickfit.fixes.own_classes import derived, is_plain_class
 from quickfit.fixes.same_objects import is_given_same_objects
 from quickfit.fixes.script import Function, Script
 
@@ -35,7 +36,7 @@ def compiled_step(script: Script, line: int, scripts: Sequence[Script]) -> Chang
         return None
     code = GraphCode(scripts)
     if not (
-        is_decoratable(script, function)
+        is_decoratable(script, function, scripts)
         and code.is_legal_function(script, function)
         and returns_tensors(function)
         and _is_called_plainly(scripts, function)
@@ -68,7 +69,7 @@ def function_at(script: Script, line: int) -> ast.FunctionDef | None:
     return found if isinstance(found, ast.FunctionDef) else None
 
 
-def is_decoratable(script: Script, function: ast.FunctionDef) -> bool:
+def is_decoratable(script: Script, function: ast.FunctionDef, scripts: Sequence[Script]) -> bool:
     """Tell whether a function is made once, and nothing but a decorator is missing."""
     if function.decorator_list or loops_around(script, function):
         return False
@@ -76,7 +77,9 @@ def is_decoratable(script: Script, function: ast.FunctionDef) -> bool:
         return False
     outer = script.parent(function)
     if isinstance(outer, ast.ClassDef):
-        return is_hashable(outer) and not (function.name in _KERAS_OWN and outer.bases)
+        classes = [outer, *derived(scripts, outer)]
+        is_own = function.name not in _KERAS_OWN or is_plain_class(scripts, outer)
+        return is_own and all(map(is_hashable, classes))
     if isinstance(outer, ast.FunctionDef):
         return not is_called_in_loop(script, outer.name)
     return isinstance(outer, ast.Module)

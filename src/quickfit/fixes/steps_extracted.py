@@ -21,6 +21,7 @@ from quickfit.fixes.frozen_layers import changes_trainable_in
 from quickfit.fixes.graph_code import GraphCode
 from quickfit.fixes.hoisting import placed
 from quickfit.fixes.lifetimes import first_reads, is_read_after
+from quickfit.fixes.own_classes import derived, is_plain_class
 from quickfit.fixes.same_objects import is_same, object_parameters
 from quickfit.fixes.script import Function, Script
 from quickfit.fixes.steps_compiled import (
@@ -72,7 +73,7 @@ def extracted_step(script: Script, line: int, scripts: Sequence[Script]) -> Chan
     alias, imports = script.import_of("tensorflow", "tf")
     if imports and is_taken(script, alias):
         return None
-    written = _written(script, step, scope, alias, is_apart=is_apart)
+    written = _written(script, step, scope, alias, scripts if is_apart else None)
     if written is None:
         return None
     return Change(TITLE, *class_of(code), (*imports, *written), note_of(code))
@@ -166,14 +167,18 @@ def _free_name(scripts: Sequence[Script], scope: Scope) -> str:
 
 
 def _written(
-    script: Script, step: Step, scope: Scope, alias: str, *, is_apart: bool
+    script: Script, step: Step, scope: Scope, alias: str, scripts: Sequence[Script] | None
 ) -> tuple[Edit, Edit] | None:
-    """Return the edits that add the function and call it."""
+    """Return the edits that add the function and call it.
+
+    All files are `scripts` where the function has to stand apart from the loop; else None.
+    """
+    is_apart = scripts is not None
     outer = script.parent(scope) if isinstance(scope, Function) else None
     is_method = is_apart and isinstance(outer, ast.ClassDef)
     if is_apart and not (isinstance(outer, ast.Module) or is_method):
         return None
-    if is_method and not (isinstance(outer, ast.ClassDef) and _is_plain(outer, scope)):
+    if is_method and isinstance(outer, ast.ClassDef) and not _is_plain(outer, scope, scripts or ()):
         return None
     place = scope if is_apart else loops_around(script, step.body[0])[-1]
     owner = "self." if is_method else ""
@@ -186,11 +191,12 @@ def _written(
     return (made, called) if called is not None and made is not None else None
 
 
-def _is_plain(outer: ast.ClassDef, method: Scope) -> bool:
+def _is_plain(outer: ast.ClassDef, method: Scope, scripts: Sequence[Script]) -> bool:
     """Tell whether a class can have another compiled method."""
     names = [a.arg for a in method.args.args[:1]] if isinstance(method, Function) else []
     is_bound = isinstance(method, Function) and not method.decorator_list and names == ["self"]
-    return is_bound and is_hashable(outer) and not outer.bases
+    is_keyed = all(map(is_hashable, [outer, *derived(scripts, outer)]))
+    return is_bound and is_keyed and is_plain_class(scripts, outer)
 
 
 def _function(script: Script, step: Step, alias: str, *, is_method: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,11 +187,19 @@ def py_input_totals(process: ProcessRecording, loop: int, steps: Steps) -> dict[
     if not parts:
         return None
     longest = max(parts, key=lambda part: part["batches"])
-    sums = {
-        name: sum(part[name] for part in parts)
-        for name in ("batches", "wall_s", "cpu_s", "window_s")
-    }
-    return {**longest, **sums} if sums["window_s"] > 0 else None
+    sums = {name: sum(part[name] for part in parts) for name in ("batches", "wall_s", "cpu_s")}
+    # Those of training and validation are there at the same time.
+    window_s = _covered_s([part["span"] for part in parts])
+    return {**longest, **sums, "window_s": window_s} if window_s > 0 else None
+
+
+def _covered_s(spans: list[tuple[float, float]]) -> float:
+    """Return the time that spans cover together, each moment counted once."""
+    covered_s, until_s = 0.0, -math.inf
+    for begin_s, end_s in sorted(spans):
+        covered_s += max(end_s - max(begin_s, until_s), 0.0)
+        until_s = max(until_s, end_s)
+    return covered_s
 
 
 def _moved(rows: list[dict[str, Any]], steps: Steps) -> dict[str, Any] | None:
@@ -204,7 +213,7 @@ def _moved(rows: list[dict[str, Any]], steps: Steps) -> dict[str, Any] | None:
         return None
     first, last = window[0], window[-1]
     grown = {name: last[name] - first[name] for name in ("batches", "wall_s", "cpu_s")}
-    return {**last, **grown, "window_s": last["at_s"] - first["at_s"]}
+    return {**last, **grown, "span": (first["at_s"], last["at_s"])}
 
 
 def training_iterators(process: ProcessRecording, loop: int) -> dict[int, int]:

@@ -42,6 +42,7 @@ from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, 
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_generators import installed_pillow
 from quickfit.fixes.image_maps import python_map
+from quickfit.fixes.numpy_maps import numpy_map
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -180,11 +181,12 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
-    """Load the pictures with TensorFlow's operations."""
+    """Load the pictures, or do the arithmetic, with TensorFlow's operations."""
     place = finding.where
     if place is None:
         return []
     found = python_map(project, place.file, place.line, pillow=installed_pillow())
+    found = found or numpy_map(project, place.file, place.line)
     return [found] if found is not None else []
 
 
