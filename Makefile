@@ -37,6 +37,9 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/examples.py
 	$(BIN)/python benchmarks/variants.py
 	$(BIN)/python benchmarks/healthy.py
+	$(BIN)/python benchmarks/fixes.py
+	$(BIN)/python benchmarks/fixes.py --null 20
+	$(BIN)/python benchmarks/fixes.py --styles
 
 clean:
 	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

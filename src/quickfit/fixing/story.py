@@ -45,6 +45,7 @@ class Request:
         causes: those to fix; none for all.
         budget_s: the time for all proofs.
         proves: try the candidates; else they are only made.
+        prefers: classes that may be written; of several ways to fix a cause, these come first.
     """
 
     target: Target | None = None
@@ -52,6 +53,7 @@ class Request:
     causes: tuple[str, ...] = ()
     budget_s: float = 300.0
     proves: bool = True
+    prefers: frozenset[FixClass] = frozenset()
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -45,6 +45,8 @@ def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
     """
     from quickfit.fixing.to_terminal import patch_of, write_story
 
+    if asked.applies:
+        request = replace(request, prefers=FREE | {FixClass(one) for one in asked.accepted})
     story = told(request, err)
     shown = err if asked.prints_patch else out
     write_story(story, shown, color=wants_color(shown))
