@@ -110,3 +110,12 @@ def test_a_process_that_the_script_starts_sees_the_edited_script(home, method):
 def test_the_script_can_still_read_its_own_file(home):
     texts = edited(home, train="print(len(open(__file__).read()))\n")
     assert tried(home, texts=texts).out == f"{(home / 'train.py').stat().st_size}\n"
+
+
+def test_code_that_reads_its_own_source_sees_the_edited_lines(home):
+    """AutoGraph compiles what `inspect` shows: with the original there, no edit would be tried."""
+    body = "import inspect\ndef f():\n    return {}\nprint(inspect.getsource(f).strip()[-1], f())\n"
+    (home / "train.py").write_text(body.format(1))
+    texts = edited(home, train="# one line more\n" + body.format(2))
+    assert tried(home, texts=texts).out == "2 2\n"
+    assert tried(home).out == "1 1\n"

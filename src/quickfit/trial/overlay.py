@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import _io
 import io
+import linecache
 import os
+import tokenize
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -18,6 +20,8 @@ def install(files: dict[str, str]) -> None:
     if not files:
         return
     real = {os.path.realpath(path): text for path, text in files.items()}
+    for path, text in files.items():
+        _show_source(path, text)
     original, stats = _io.open_code, SourceFileLoader.path_stats
 
     def open_code(path: str) -> Any:
@@ -30,3 +34,12 @@ def install(files: dict[str, str]) -> None:
 
     _io.open_code = io.open_code = open_code
     SourceFileLoader.path_stats = path_stats  # type: ignore[method-assign]
+
+
+def _show_source(path: str, text: str) -> None:
+    """Give `inspect` the edited lines: AutoGraph compiles what it reads there, not the code."""
+    with tokenize.open(text) as file:
+        lines = file.readlines()
+    # Without a time, an entry is never checked against the file.
+    for name in {path, os.path.realpath(path)}:
+        linecache.cache[name] = (0, None, lines, name)
