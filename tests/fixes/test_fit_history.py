@@ -77,6 +77,7 @@ for epoch in range(1, n + 1):
             id="the model is saved",
         ),
         pytest.param(LISTED.replace("    print", "    x.append(3)\n    print"), id="data grows"),
+        pytest.param(LISTED.replace("    print", "    x[0] = 3\n    print"), id="a row changes"),
         pytest.param(
             LISTED.replace("epochs=1", "callbacks=[stop]"), id="callbacks begin anew each time"
         ),

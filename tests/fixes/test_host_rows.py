@@ -73,6 +73,10 @@ train(x, y)
     "text",
     [
         pytest.param(GIVEN.replace("@tf.function\n", ""), id="the step needs arrays"),
+        pytest.param(
+            GIVEN.replace("    for i", "    part = x[:3]\n    part *= 2\n    for i"),
+            id="rows are changed under another name",
+        ),
         pytest.param(GIVEN.replace("    for i", "    x += 1\n    for i"), id="the data changes"),
         pytest.param(
             GIVEN.replace("for epoch", "z = x[2:]\nfor epoch").replace(

@@ -253,3 +253,89 @@ def test_predict_is_left_alone_where(text):
 def test_a_model_that_a_loop_replaces_is_not_compiled_before_it():
     text = "for k in range(3):\n    model = build()\n    print(model.predict(x[None]))\n"
     assert list(found(text)) == ["Call the model itself"]
+
+
+ONE_BY_ONE = """
+cm = np.zeros((3, 3), int)
+for i in range(len(x_val)):
+    p = model.predict(x_val[i:i + 1], verbose=0)
+    cm[labels[i], np.argmax(p)] += 1
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "x_train, x_val = x[:80], x[80:]\n",
+        "def get():\n    return x / 255, labels\n\nx_val, labels = get()\n",
+        "x_val, labels = np.load(DATA + '/x.npy'), np.load(DATA + '/y.npy')\n",
+        "x_val = np.load(f'{DATA}/x.npy')\n",
+        "x_val = np.load(os.path.join(DATA, 'x.npy'))\n",
+        "def get():\n    return np.load('x.npy') / np.float32(255)\n\nx_val = get()\n",
+        "import pandas as pd\nx_val = table.values.astype('float32')\n",
+    ],
+)
+def test_an_array_is_known_however_it_got_its_name(made):
+    after = at_once(made + ONE_BY_ONE)
+    assert after == made + ONE_BY_ONE.replace(
+        "for i", "predictions = model.predict(x_val, verbose=0)\nfor i"
+    ).replace("model.predict(x_val[i:i + 1], verbose=0)", "predictions[i : i + 1]")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param("x_train, x_val = rows[:80], rows[80:]\n", id="the rows may be a list"),
+        pytest.param("x_val, labels = np.load('x.npz')\n", id="the file may hold names"),
+        pytest.param("x_train, *x_val = x[:80], x[80:]\n", id="the rest is a list"),
+        pytest.param(
+            "def get():\n    if a:\n        return x, labels\n    return rows, labels\n\n"
+            "x_val, labels = get()\n",
+            id="a function returns something else, too",
+        ),
+        pytest.param(
+            "@cached\ndef get():\n    return x, labels\n\nx_val, labels = get()\n",
+            id="a function is decorated",
+        ),
+        pytest.param("def get():\n    yield x\n\nx_val = get()\n", id="a function yields"),
+        pytest.param("import pandas as pd\nx_val = table.astype('float32')\n", id="it is a table"),
+        pytest.param("x_val = table.iloc[:, 1:]\n", id="it is a part of a table"),
+    ],
+)
+def test_nothing_is_predicted_at_once_where(made):
+    assert found(made + ONE_BY_ONE) == {}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param(
+            "for row in x:\n    row = row / 255.0\n    model.predict(row[None])\n",
+            id="the row is prepared",
+        ),
+        pytest.param(
+            "for i, row in enumerate(x):\n    row -= 1.0\n    model.predict(row[None])\n",
+            id="the row is changed in place",
+        ),
+        pytest.param(
+            "for i in range(len(x)):\n    r = x[i]\n    r[0] = 1\n    model.predict(x[i:i+1])\n",
+            id="the row is changed under another name",
+        ),
+        pytest.param(
+            "z = x\nfor i in range(len(x)):\n    z[i, 0] = 1\n    model.predict(x[i:i+1])\n",
+            id="the array is changed under another name",
+        ),
+        pytest.param(
+            "for i in range(len(x)):\n    i = i + 1\n    model.predict(x[i:i+1])\n",
+            id="the index is changed",
+        ),
+    ],
+)
+def test_rows_are_not_predicted_ahead_where(loop):
+    assert at_once(loop) is None
+
+
+def test_a_model_for_one_row_is_not_given_more():
+    model = MODEL.replace("Input((8,))", "Input(batch_shape=(1, 8))")
+    loop = "for i in range(len(x)):\n    p = model.predict(x[i:i + 1])\n"
+    assert at_once(loop, model=model) is None

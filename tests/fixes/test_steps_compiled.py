@@ -296,3 +296,126 @@ for fold in range(3):
     assert asked(compiled_step, HEAD + GIVEN + loop)[0] is None
     main = "def run(net, opt):\n    for x in ds:\n        train_step(net, opt, x)\n"
     assert asked(compiled_step, HEAD + GIVEN + main + "run(a, b)\nrun(c, d)\n")[0] is None
+
+
+TRAINER = """
+import abc
+import tensorflow as tf
+
+class Base(abc.ABC):
+    def __init__(self, config):
+        self.config = config
+        self.model = self.build()
+        self.optimizer = tf.keras.optimizers.Adam()
+
+    @abc.abstractmethod
+    def compute_loss(self, x, y): ...
+
+    def train_step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y)
+        variables = self.model.trainable_variables
+        grads = tape.gradient(loss, variables)
+        grads, _ = tf.clip_by_global_norm(grads, self.config.clip)
+        self.optimizer.apply_gradients(zip(grads, variables))
+        return loss
+
+    def fit(self, ds):
+        for x, y in ds:
+            self.train_step(x, y)
+
+class Own(Base):
+    def build(self):
+        return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+    def compute_loss(self, x, y):
+        return tf.reduce_mean(tf.square(y - self.model(x, training=True)))
+
+Own(config).fit(ds)
+"""
+
+
+@pytest.mark.parametrize(
+    "base", ["abc.ABC", "object", "tf.Module", "metaclass=abc.ABCMeta", "Generic[T]"]
+)
+def test_a_step_of_a_class_that_is_no_model_is_compiled(base):
+    text = TRAINER.replace("abc.ABC)", f"{base})").replace("import abc", BOTH)
+    after, kind = asked(compiled_step, text)
+    assert "    @tf.function\n    def train_step(self, x, y):\n" in after
+    assert kind is FixClass.EQUIVALENT
+
+
+BOTH = "import abc\nfrom typing import Generic"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(TRAINER.replace("abc.ABC", "tf.keras.Model"), id="Keras compiles it itself"),
+        pytest.param(
+            TRAINER.replace("Own(Base)", "Own(Base, tf.keras.Model)"), id="a model comes from it"
+        ),
+        pytest.param(TRAINER.replace("abc.ABC", "lib.Trainer"), id="a base is unknown"),
+        pytest.param(
+            TRAINER.replace("class Own", "@dataclass\nclass Own"), id="objects may be no keys"
+        ),
+        pytest.param(
+            TRAINER.replace(
+                "        return tf.reduce", "        print(x)\n        return tf.reduce"
+            ),
+            id="the loss prints",
+        ),
+        pytest.param(
+            TRAINER.replace("        for x, y", "        self.config = other\n        for x, y"),
+            id="the settings are replaced",
+        ),
+        pytest.param(
+            TRAINER.replace("        for x, y", "        self.config.clip = 2\n        for x, y"),
+            id="a setting is changed",
+        ),
+        pytest.param(
+            TRAINER.replace("(abc.ABC)", "(abc.ABC, metaclass=Kept)"), id="a metaclass is unknown"
+        ),
+        pytest.param(
+            TRAINER + "setattr(config, 'clip', 2)\nOwn(config).fit(ds)\n",
+            id="a setting is changed by its name",
+        ),
+        pytest.param(
+            TRAINER + "for name in names:\n    setattr(config, name, 2)\n",
+            id="some setting is changed",
+        ),
+        pytest.param(
+            TRAINER.replace("self.config.clip", "self.clip").replace(
+                "    def fit",
+                "    @property\n    def clip(self):\n        return next(c)\n\n    def fit",
+            ),
+            id="a property gives another value each time",
+        ),
+        pytest.param(
+            TRAINER.replace(
+                "            self.train_step(x, y)",
+                "            self.train_step(x, y)\n            self.model.layers[0].rate = 0.1",
+            ),
+            id="a layer drops more and more",
+        ),
+    ],
+)
+def test_a_step_of_a_class_is_not_compiled_where(text):
+    assert asked(compiled_step, text)[0] is None
+
+
+def test_a_loss_that_is_scaled_under_its_own_name_is_a_tensor():
+    scaled = "        variables = self.model"
+    after, _ = asked(compiled_step, TRAINER.replace(scaled, f"        loss = loss * 2\n{scaled}"))
+    assert "    @tf.function\n" in after
+
+
+def test_settings_of_another_file_are_not_changed_by_any():
+    text = TRAINER.replace("import abc", "import abc\nfrom settings import CFG")
+    text = text.replace("self.config.clip", "CFG.clip").strip()
+    script = Script("train.py", text)
+    line = next(n for n, row in enumerate(script.lines, start=1) if "GradientTape(" in row)
+    still = Script("settings.py", "class CFG:\n    clip = 1.0\n")
+    assert compiled_step(script, line, [script, still]) is not None
+    moved = Script("other.py", "from settings import CFG\ndef ease():\n    CFG.clip = 2.0\n")
+    assert compiled_step(script, line, [script, still, moved]) is None

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 
 from quickfit.fixes.batch_results import Results, keras_import
 from quickfit.fixes.batch_slices import is_bar
-from quickfit.fixes.bindings import dotted, imported, own_nodes, reads, writes
+from quickfit.fixes.bindings import (
+    Scope,
+    dotted,
+    imported,
+    local_names,
+    own_nodes,
+    reads,
+    scope_of,
+    writes,
+)
 from quickfit.fixes.lifetimes import is_read_after
 from quickfit.fixes.script import Script
 from quickfit.fixes.text_edits import call_code
@@ -37,11 +46,40 @@ def can_replay(
         return False
     if any(isinstance(n, ast.Attribute) and dotted(n).startswith(f"{model}.") for n in nodes):
         return False
+    if not all(_is_own_place(node, first, loop) for node in nodes):
+        return False
     changed = writes(*tail) | {n.func.value.id for n in nodes if _is_append(n)}  # type: ignore[attr-defined]
+    if changed & _from_outside(script, scope_of(script, loop)):
+        return False
     is_named = bool(results.names) and bool(results.keys or len(results.names) == 1)
     is_fed = changed & (reads(*first, loop.iter) | writes(*first, loop.target))
     own = writes(*first, loop.target) - set(results.names) - counter_of(loop)
     return is_named and not is_fed and not own & reads(*tail) and not _has_texts(script, tail)
+
+
+def _is_own_place(node: ast.AST, first: Sequence[ast.stmt], loop: ast.For) -> bool:
+    """Tell whether what a node sets in an object is nothing that the training may look at.
+
+    `optimizer.learning_rate = ...` is; `self.best = ...` and `history["loss"] = ...` are not.
+    """
+    if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+        return True
+    place: ast.expr = node
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    name = dotted(place)
+    is_plain = isinstance(node, ast.Subscript) and name.isidentifier()
+    if not is_plain and not (name.startswith("self.") and name.count(".") == 1):
+        return False
+    nodes = [n for part in (*first, loop.iter) for n in ast.walk(part)]
+    asked = {dotted(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute)}
+    return not any(f"{one}.".startswith(f"{name}.") for one in asked)
+
+
+def _from_outside(script: Script, scope: Scope) -> set[str]:
+    """Return the names that functions of a file, other than the one of a loop, do not own."""
+    functions = [f for f in script.all(ast.FunctionDef) if f is not scope]
+    return set().union(*(reads(*f.body) - local_names(f) for f in functions))
 
 
 def leaves(node: ast.AST) -> bool:

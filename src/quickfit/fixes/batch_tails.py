@@ -38,15 +38,15 @@ def tail_of(
     for statement in statements:
         if is_reset(statement, model):
             continue
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            key = _key(statement.value, results, keys)
-            is_one = isinstance(statement.value, ast.Constant) and statement.value.value == 1
-            if not isinstance(statement.op, ast.Add) or not (key or is_one):
-                return None
+        name, added = _added(statement)
+        if added is not None:
+            key = _key(added, results, keys)
             if key:
-                sums.append((statement.target.id, key))
+                sums.append((name, key))
+            elif isinstance(added, ast.Constant) and added.value == 1:
+                counts.append(name)
             else:
-                counts.append(statement.target.id)
+                return None
             continue
         call = statement.value if isinstance(statement, ast.Expr) else None
         place = _list(script, call)
@@ -55,6 +55,20 @@ def tail_of(
             return None
         lists.append((place, key))
     return Tail(tuple(lists), tuple(sums), tuple(counts))
+
+
+def _added(statement: ast.stmt) -> tuple[str, ast.expr | None]:
+    """Return the name and the value of `total += loss` or `total = total + loss`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        name = dotted(statement.target)
+        return (name, statement.value) if name.isidentifier() else ("", None)
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(value, ast.BinOp):
+        return "", None
+    name = dotted(statement.targets[0])
+    is_sum = isinstance(value.op, ast.Add) and len(statement.targets) == 1
+    is_own = name.isidentifier() and dotted(value.left) == name
+    return (name, value.right) if is_sum and is_own else ("", None)
 
 
 def is_reset(statement: ast.stmt, model: str) -> bool:

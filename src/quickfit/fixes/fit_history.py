@@ -123,11 +123,20 @@ def _is_afterwards(
     root = model.partition(".")[0]
     if root in reads(*rest) and root != "self":
         return False
-    appended = {dotted(n.func.value) for n in nodes if _is_method(n)}  # type: ignore[attr-defined]
+    changed = {dotted(n.func.value) for n in nodes if _is_method(n)}  # type: ignore[attr-defined]
+    changed |= {_holder(n) for n in nodes if isinstance(n, ast.Subscript)}
     given = [*call.args, *(k.value for k in call.keywords)]
     fed = {dotted(n) for value in given for n in ast.walk(value) if isinstance(n, ast.expr)}
     texts = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Constant | ast.JoinedStr)]
-    return not (appended - {""}) & fed and not any(n.lineno != n.end_lineno for n in texts)
+    return not (changed - {""}) & fed and not any(n.lineno != n.end_lineno for n in texts)
+
+
+def _holder(node: ast.Subscript) -> str:
+    """Return what `x[0] = ...` changes; nothing where an item is only read."""
+    place: ast.expr = node
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    return dotted(place) if not isinstance(node.ctx, ast.Load) else ""
 
 
 def _is_method(node: ast.AST) -> bool:

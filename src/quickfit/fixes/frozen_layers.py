@@ -1,4 +1,4 @@
-"""Tells whether layers are frozen or freed while a model trains."""
+"""Tells whether layers are frozen or freed, or their settings changed, while a model trains."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from quickfit.fixes.script import Function, Script
 
 Placed = ast.expr | ast.stmt
 Place = tuple[Script, Placed]
+# Numbers of Python that layers, losses and optimizers read while a step is traced.
+_SETTINGS = {"trainable", "rate", "stddev", "momentum", "l1", "l2", "beta_1", "beta_2", "clipnorm"}
+_SETTINGS |= {"clipvalue", "global_clipnorm", "weight_decay", "label_smoothing", "activation"}
 
 
 def changes_trainable(scripts: Sequence[Script], step: str) -> bool:
-    """Tell whether `trainable` may be set after a step was compiled: it would not notice."""
+    """Tell whether `trainable` or the like may be set after a step was compiled.
+
+    The step would not notice.
+    """
     places = [(script, call) for script in scripts for call in calls_of(script, step)]
     return _may_be_set_after(scripts, places)
 
 
 def changes_trainable_in(scripts: Sequence[Script], script: Script, loop: ast.For) -> bool:
-    """Tell whether `trainable` may be set in a loop or after it."""
+    """Tell whether `trainable` or the like may be set in a loop or after it."""
     return _may_be_set_after(scripts, [(script, loop.body[0])])
 
 
@@ -28,7 +34,7 @@ def _may_be_set_after(scripts: Sequence[Script], places: Sequence[Place]) -> boo
         (script, node)
         for script in scripts
         for node in script.all(ast.Attribute)
-        if node.attr == "trainable" and not isinstance(node.ctx, ast.Load)
+        if node.attr in _SETTINGS and not isinstance(node.ctx, ast.Load)
     ]
     for script, node in stores:
         scope = scope_of(script, node)

@@ -29,6 +29,7 @@ from quickfit.fixes.graph_parts import (
     is_settled,
     is_static_shape,
     is_unrolled,
+    sets_by_name,
     stored,
 )
 from quickfit.fixes.script import Function, Script
@@ -241,7 +242,13 @@ class GraphCode:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
             return self.is_steady_name(script, node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            return node.attr in _STEADY_ATTRIBUTES or self._is_steady_attribute(node)
+            if node.attr in _STEADY_ATTRIBUTES:
+                return True
+            if imported(script, dotted(node)).startswith(_LIBRARIES):
+                return True
+            # A method, or a property, which may compute another value each time.
+            own = all(self.is_legal_function(*one) for one in self.functions(node.attr))
+            return own and self._is_steady_attribute(node)
         return True
 
     def is_steady_name(self, script: Script, node: ast.Name) -> bool:
@@ -267,7 +274,9 @@ class GraphCode:
 
     def _is_steady_attribute(self, node: ast.Attribute) -> bool:
         stores = [n for _, n in self._attribute_nodes(node.attr) if not _is_load(n)]
-        return all(self._is_in_maker(n) for n in stores) and not self._is_changed(node.attr)
+        is_set = any(sets_by_name(n, node.attr) for s in self.scripts for n in ast.walk(s.tree))
+        is_made = all(self._is_in_maker(n) for n in stores)
+        return is_made and not is_set and not self._is_changed(node.attr)
 
     def _is_changed(self, name: str) -> bool:
         """Tell whether a list or dict of a name is changed inside a loop or a function."""

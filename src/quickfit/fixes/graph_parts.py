@@ -96,3 +96,13 @@ def changed_container(node: ast.AST) -> ast.expr | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.value if node.func.attr in _CHANGING else None
     return None
+
+
+def sets_by_name(node: ast.AST, attribute: str) -> bool:
+    """Tell whether a node may be `setattr(thing, "attribute", ...)`, or the like."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("__dict__", "__setattr__")
+    if not isinstance(node, ast.Call) or dotted(node.func) not in ("setattr", "vars"):
+        return False
+    name = node.args[1] if len(node.args) == 3 else None
+    return not isinstance(name, ast.Constant) or name.value == attribute

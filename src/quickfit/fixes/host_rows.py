@@ -21,6 +21,7 @@ from quickfit.fixes.bindings import (
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.lifetimes import is_read_after
 from quickfit.fixes.numpy_arrays import is_numpy
+from quickfit.fixes.row_views import changes_in_place
 from quickfit.fixes.script import Script
 from quickfit.fixes.step_values import functions_reached, is_compiled
 
@@ -283,6 +284,8 @@ def _is_settled(script: Script, loop: ast.For, array: ast.Name, scripts: Sequenc
     nodes = [n for place in (outer, *reached) for n in ast.walk(place) if isinstance(n, ast.Name)]
     if any(_is_written(script, n, scripts) for n in ast.walk(outer)):
         return False  # it may be another view of the same memory
+    if changes_in_place(script, outer, {array.id}):
+        return False
     return all(_is_only_read(script, scripts, n) for n in nodes if n.id == array.id)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quickfit.fixes.change import Edit
 from quickfit.fixes.known_arrays import is_array, is_new_axis
 from quickfit.fixes.lookup import called, last_name
+from quickfit.fixes.row_views import changes_in_place
 from quickfit.fixes.script import Project, Script
 
 # Functions that change neither a model nor an array they are given.
@@ -53,7 +54,9 @@ def rows_of(
     model = call.func.value if isinstance(call.func, ast.Attribute) else None
     if found is None or model is None or not _is_untouched(script, loop, call, model):
         return None
-    return found
+    is_counted = isinstance(loop.iter, ast.Call) and called(loop.iter) == "range"
+    rows = {found.all_rows.partition("[")[0], *(() if is_counted else _names(loop.target))}
+    return None if changes_in_place(script, loop, rows) else found
 
 
 def _counted(script: Script, loop: ast.For, given: ast.expr, project: Project) -> Rows | None:
@@ -193,9 +196,8 @@ def _is_untouched(script: Script, loop: ast.For, call: ast.Call, model: ast.expr
             return False
         if isinstance(node, ast.Try | ast.With | ast.FunctionDef | ast.Delete | ast.Await):
             return False
-    kept = {_root(model), *_names(call)} - _names(loop.target)
-    stores = [n for n in _stores(loop) if n is not loop.target]
-    return not any(_root(node) in kept for node in stores)
+    kept = {_root(model), *_names(call), *_names(loop.target)}
+    return not any(_root(node) in kept for node in _stores(loop))
 
 
 def _stores(loop: ast.For) -> list[ast.expr]:

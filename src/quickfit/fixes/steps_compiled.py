@@ -98,41 +98,48 @@ def returns_tensors(function: ast.FunctionDef) -> bool:
     return all(value is None or is_tensor(value, function) for value in returned)
 
 
-def is_tensor(value: ast.expr, function: ast.FunctionDef) -> bool:
+def is_tensor(
+    value: ast.expr, function: ast.FunctionDef, open_names: frozenset[str] = frozenset()
+) -> bool:
     """Tell whether an expression at the end of a function gives tensors, or a structure of them."""
     if isinstance(value, ast.Tuple | ast.List):
-        return all(is_tensor(part, function) for part in value.elts)
+        return all(is_tensor(part, function, open_names) for part in value.elts)
     if isinstance(value, ast.Dict):
-        return all(is_tensor(part, function) for part in value.values)
+        return all(is_tensor(part, function, open_names) for part in value.values)
     if isinstance(value, ast.DictComp | ast.ListComp):
         part = value.value if isinstance(value, ast.DictComp) else value.elt
-        return isinstance(part, ast.Call) and is_tensor(part, function)
+        return isinstance(part, ast.Call) and is_tensor(part, function, open_names)
     if isinstance(value, ast.BinOp):
-        return is_tensor(value.left, function) or is_tensor(value.right, function)
+        return is_tensor(value.left, function, open_names) or is_tensor(
+            value.right, function, open_names
+        )
     if isinstance(value, ast.Subscript):
-        return not _is_of_shape(value) and is_tensor(value.value, function)
+        return not _is_of_shape(value) and is_tensor(value.value, function, open_names)
     if isinstance(value, ast.Call):
         return dotted(value.func) not in ("len", "int", "float", "range", "sum", "abs", "zip")
     if isinstance(value, ast.Name):
-        return value.id not in parameters(function) and _is_tensor_name(value.id, function)
+        return value.id not in parameters(function) and _is_tensor_name(
+            value.id, function, open_names
+        )
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _is_tensor_name(name: str, function: ast.FunctionDef) -> bool:
+def _is_tensor_name(name: str, function: ast.FunctionDef, open_names: frozenset[str]) -> bool:
     """Tell whether a name of a function is bound to tensors only."""
+    if name in open_names:
+        return True  # `loss = loss * 2`: its first value tells
     if name not in local_names(function):
         return False
+    open_names = open_names | {name}
     for node in ast.walk(function):
         if _binds_otherwise(node, name):
             return False
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == name for t in node.targets
-        ):
+        if isinstance(node, ast.Assign) and name in map(dotted, node.targets):
             is_sum = any(
                 isinstance(n, ast.AugAssign) and dotted(n.target) == name
                 for n in ast.walk(function)
             )
-            if not is_sum and not is_tensor(node.value, function):
+            if not is_sum and not is_tensor(node.value, function, open_names):
                 return False
     return True
 

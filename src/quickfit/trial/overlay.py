@@ -20,8 +20,7 @@ def install(files: dict[str, str]) -> None:
     if not files:
         return
     real = {os.path.realpath(path): text for path, text in files.items()}
-    for path, text in files.items():
-        _show_source(path, text)
+    _show_sources(real)
     original, stats = _io.open_code, SourceFileLoader.path_stats
 
     def open_code(path: str) -> Any:
@@ -36,10 +35,21 @@ def install(files: dict[str, str]) -> None:
     SourceFileLoader.path_stats = path_stats  # type: ignore[method-assign]
 
 
-def _show_source(path: str, text: str) -> None:
-    """Give `inspect` the edited lines: AutoGraph compiles what it reads there, not the code."""
-    with tokenize.open(text) as file:
-        lines = file.readlines()
-    # Without a time, an entry is never checked against the file.
-    for name in {path, os.path.realpath(path)}:
-        linecache.cache[name] = (0, None, lines, name)
+def _show_sources(real: dict[str, str]) -> None:
+    """Give `inspect` the edited lines: AutoGraph compiles what it reads there, not the code.
+
+    It also asks for them to be read again, so keeping them in the cache is not enough.
+    """
+    original = linecache.updatecache
+
+    def updatecache(filename: str, module_globals: Any = None) -> list[str]:
+        text = real.get(os.path.realpath(filename))
+        if text is None:
+            return original(filename, module_globals)
+        with tokenize.open(text) as file:
+            lines = file.readlines()
+        # Without a time, an entry is never checked against the file.
+        linecache.cache[filename] = (0, None, lines, filename)
+        return lines
+
+    linecache.updatecache = updatecache
