@@ -25,6 +25,7 @@ Patch = Callable[[ModuleType], None]
 TRAINER = "keras.src.backend.tensorflow.trainer"
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
+TAPES = "tensorflow.python.eager.backprop"
 # Large rows are kept up to this size; their digests and rough pictures always.
 MAX_RAW_BYTES = 64e6
 MAX_WEIGHT_BYTES = 512e6
@@ -44,6 +45,7 @@ class Keeper:
         self._raw_bytes = 0.0
         self._saved: dict[str, Any] = {}
         self._iterations: dict[int, int] = {}
+        self.uses_xla = _names_xla(spec)
         self._made = 0
         self._began_s: float | None = None
         self.losses = 0
@@ -121,6 +123,19 @@ class Keeper:
         np.savez(os.path.join(self._folder, WEIGHTS_FILE), **self._saved)
 
 
+def _names_xla(spec: Spec) -> bool:
+    """Tell whether the script asks for XLA anywhere in its own files."""
+    files = [spec.files.get(spec.script, spec.script), *spec.files.values()]
+    for file in filter(None, files):
+        try:
+            with open(file, "rb") as source:
+                if b"jit_compile" in source.read():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
 def patches(spec: Spec) -> dict[str, Patch]:
     """Return what to patch after which import."""
     keeper = Keeper(spec)
@@ -135,6 +150,7 @@ def patches(spec: Spec) -> dict[str, Patch]:
         TRAINER: functools.partial(_patch_trainer, keeper),
         ITERATORS: functools.partial(_patch_iterators, keeper),
         FUNCTIONS: functools.partial(_patch_functions, keeper),
+        TAPES: functools.partial(_patch_tapes, keeper),
         "tensorflow.python.framework.ops": start,
     }
 
@@ -243,6 +259,34 @@ def _patch_functions(keeper: Keeper, module: ModuleType) -> None:
             keeper.inside.call = False
 
     module.Function.__call__ = call
+
+
+def _patch_tapes(keeper: Keeper, module: ModuleType) -> None:
+    """Keep the loss of a step that the script wrote itself: what it takes the gradient of."""
+    original = module.GradientTape.gradient
+
+    @functools.wraps(original)
+    def gradient(self: Any, target: Any, *args: Any, **keywords: Any) -> Any:
+        if not getattr(keeper.inside, "keras", False) and keras_frame() is None:
+            _keep_target(target, keeper)
+        return original(self, target, *args, **keywords)
+
+    module.GradientTape.gradient = gradient
+
+
+def _keep_target(target: Any, keeper: Keeper) -> None:
+    import tensorflow as tf
+
+    def keep(value: Any) -> bool:
+        keeper.loss(float(value.mean()), 1)
+        return True
+
+    if not isinstance(target, tf.Tensor):
+        return
+    if hasattr(target, "numpy"):
+        keep(target.numpy())
+    elif not keeper.uses_xla:  # which has no way to call Python
+        tf.numpy_function(keep, [target], tf.bool)
 
 
 def _arrays(structure: Any) -> list[Any]:
