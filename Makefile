@@ -24,7 +24,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not tf"
+	$(BIN)/python -m pytest -q -n 2 -m "not tf"
 
 test: check
 	$(BIN)/python -m pytest -q -m tf --durations=10
