@@ -22,7 +22,7 @@ from launch.sessions import QUICKFIT, clean_env, newest_run
 pytestmark = pytest.mark.tf
 
 SCRIPTS = Path(__file__).parent / "scripts" / "fix"
-SEQUENTIAL_MAP = Path(__file__).parents[1] / "examples" / "sequential-map" / "slow.py"
+EAGER = Path(__file__).parents[1] / "examples" / "run-eagerly-on" / "slow.py"
 
 
 @pytest.fixture
@@ -174,19 +174,18 @@ def quickfit_fix(home, *words):
 
 
 def test_the_whole_command_ends_in_a_table_and_changes_no_file(home):
-    text = SEQUENTIAL_MAP.read_text().replace("epochs=6", "epochs=3")
-    (home / "train.py").write_text(text)
+    # A cause that a busy machine does not hide; whether it is proven in time is not judged here.
+    (home / "train.py").write_text(EAGER.read_text())
     before = state_of(home)
-    done = quickfit_fix(home, "--budget", "45s", "--only", "sequential-map", "train.py")
-    assert "fix " in done.stdout
+    done = quickfit_fix(home, "--budget", "60s", "--only", "run-eagerly-on", "train.py")
     assert "predicted" in done.stdout
-    assert "sequential-map" in done.stdout
-    assert "+ds = ds.map(augment, num_parallel_calls" in done.stdout
+    assert "run-eagerly-on" in done.stdout
+    assert '+model.compile(optimizer="adam", loss="mse")' in done.stdout
     assert "watching train.py" in done.stderr
-    assert "pair 1 of 3" in done.stderr
-    unproven = quickfit_fix(home, "--no-proof", str(newest_run(home)), "sequential-map")
+    assert "of the budget left" in done.stderr
+    unproven = quickfit_fix(home, "--no-proof", str(newest_run(home)), "run-eagerly-on")
     assert "not tried" in unproven.stdout
-    assert "+ds = ds.map(augment, num_parallel_calls" in unproven.stdout
+    assert '+model.compile(optimizer="adam", loss="mse")' in unproven.stdout
     shutil.rmtree(home / ".quickfit")
     os.utime(home, ns=(before["."][1],) * 2)
     assert state_of(home) == before
