@@ -159,3 +159,12 @@ def test_weights_of_other_shapes_are_other_weights(tmp_path):
         np.savez(folder / WEIGHTS_FILE, **{"000001_00000": value})
         made.append(Results({}, {1: str(number)}, batches("a"), folder))
     assert judged(made[1], first=made[0], again=made[0]).kind is None
+
+
+def test_a_mean_of_fit_is_not_compared_with_the_loss_of_one_batch():
+    from quickfit.proof.same_results import _losses_apart, _steps_apart
+
+    alone = Results({1: {"loss": 1.0}}, {1: "a"}, {}, loss_channels={"train_on_batch"})
+    mean = Results({1: {"loss": 2.0}}, {1: "a"}, {}, loss_channels={"fit"})
+    assert _steps_apart(alone, mean) is None
+    assert _losses_apart(alone, mean) is None

@@ -42,9 +42,9 @@ def test_batches_come_back_with_their_rows(tmp_path, keeper):
 
 def test_losses_come_back_bit_by_bit(tmp_path, keeper):
     value = np.float32(0.1)
-    keeper.loss({"loss": value, "acc": 0.5, "name": "x"}, 1)
-    keeper.loss([0.25, 0.75], 2)
-    keeper.loss(math.nan, 1)
+    keeper.loss("fit", {"loss": value, "acc": 0.5, "name": "x"}, 1)
+    keeper.loss("fit", [0.25, 0.75], 2)
+    keeper.loss("fit", math.nan, 1)
     keeper.finish()
     losses = read_results(tmp_path).losses
     assert losses[1] == {"loss": float(value), "acc": 0.5}
@@ -63,9 +63,9 @@ def test_large_rows_are_kept_up_to_a_size(tmp_path, keeper, monkeypatch):
 
 
 def test_what_is_written_after_the_end_is_left_out(tmp_path, keeper):
-    keeper.loss(0.5, 1)
+    keeper.loss("fit", 0.5, 1)
     keeper.finish()
-    keeper.loss(0.6, 1)
+    keeper.loss("fit", 0.6, 1)
     keeper.finish()
     assert list(read_results(tmp_path).losses) == [1]
 

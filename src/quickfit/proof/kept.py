@@ -32,7 +32,8 @@ class Results:
     """The results of one trial.
 
     Args:
-        losses: what Keras said, by step.
+        losses: what was said of each step.
+        loss_channels: where that was heard; a mean of `fit` is no loss of one batch.
         weights: a digest of all trainable weights, by step.
         batches: by where they were seen.
         folder: the trial's scratch folder, with rows and weights in full.
@@ -42,6 +43,7 @@ class Results:
     weights: dict[int, str] = field(default_factory=dict)
     batches: dict[str, list[Batch]] = field(default_factory=dict)
     folder: Path = Path()
+    loss_channels: set[str] = field(default_factory=set)
 
     @property
     def last_weights(self) -> int:
@@ -91,6 +93,7 @@ def _take(found: Results, facts: dict[str, Any], row: int) -> int:
     if facts["kind"] == "loss":
         values = {name: float.fromhex(value) for name, value in facts["values"].items()}
         found.losses[facts["step"]] = values
+        found.loss_channels.add(str(facts.get("channel", "")))
     elif facts["kind"] == "weights":
         found.weights[facts["step"]] = facts["digest"]
     elif facts["kind"] == "batch":

@@ -134,11 +134,18 @@ def _steps_apart(first: Results, second: Results) -> int | None:
     """Return the first step at which losses or weights are not equal bit by bit, or None."""
     shared = sorted(first.weights.keys() & second.weights.keys())
     apart = [step for step in shared if first.weights[step] != second.weights[step]]
-    losses = sorted(first.losses.keys() & second.losses.keys())
+    losses = _shared_losses(first, second)
     apart += [s for s in losses if _first_loss(first, s) != _first_loss(second, s)]
     if not shared and not losses:
         return 0
     return min(apart, default=None)
+
+
+def _shared_losses(first: Results, second: Results) -> list[int]:
+    """Return the steps whose losses mean the same in both: not a mean here and a batch there."""
+    if first.loss_channels != second.loss_channels:
+        return []
+    return sorted(first.losses.keys() & second.losses.keys())
 
 
 def _first_loss(results: Results, step: int) -> float | None:
@@ -150,7 +157,7 @@ def _first_loss(results: Results, step: int) -> float | None:
 
 def _losses_apart(first: Results, second: Results) -> float | None:
     """Return the largest relative difference of the losses of the first steps."""
-    steps = sorted(first.losses.keys() & second.losses.keys())[:CLOSE_STEPS]
+    steps = _shared_losses(first, second)[:CLOSE_STEPS]
     pairs = [(_first_loss(first, step), _first_loss(second, step)) for step in steps]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     return max((abs(a - b) / max(abs(a), 1e-12) for a, b in known), default=None)

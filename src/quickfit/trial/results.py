@@ -69,11 +69,12 @@ class Keeper:
                     self._raw.append(row)
         self.write(kind="batch", channel=channel, **kept)
 
-    def loss(self, logs: Any, steps: int) -> None:
-        """Keep what Keras says after a step, or after several at once."""
+    def loss(self, channel: str, logs: Any, steps: int) -> None:
+        """Keep the loss of a step, or what Keras says after several: running means in `fit`."""
         self.losses += steps
         values = {name: float(value) for name, value in _named(logs).items()}
-        self.write(kind="loss", step=self.losses, values={n: v.hex() for n, v in values.items()})
+        told = {name: value.hex() for name, value in values.items()}
+        self.write(kind="loss", channel=channel, step=self.losses, values=told)
 
     def step_is_over(self) -> bool:
         """Keep the weights after a step; tell whether enough was seen."""
@@ -185,7 +186,7 @@ def _patch_trainer(keeper: Keeper, module: ModuleType) -> None:
             logs = train_on_batch(self, *args, **keywords)
         finally:
             keeper.inside.keras = False
-        keeper.loss(logs, 1)
+        keeper.loss("train_on_batch", logs, 1)
         return logs
 
     epochs.__init__, trainer.make_train_function = new_init, new_make
@@ -200,7 +201,7 @@ def _told(function: Any, model: Any, keeper: Keeper) -> Any:
         finally:
             keeper.inside.keras = False
         if keras_frame() is not None:
-            keeper.loss(logs, int(getattr(model, "steps_per_execution", 1) or 1))
+            keeper.loss("fit", logs, int(getattr(model, "steps_per_execution", 1) or 1))
         return logs
 
     train.quickfit = True  # type: ignore[attr-defined]
@@ -278,7 +279,7 @@ def _keep_target(target: Any, keeper: Keeper) -> None:
     import tensorflow as tf
 
     def keep(value: Any) -> bool:
-        keeper.loss(float(value.mean()), 1)
+        keeper.loss("tape", float(value.mean()), 1)
         return True
 
     if not isinstance(target, tf.Tensor):
