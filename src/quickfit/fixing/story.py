@@ -176,7 +176,11 @@ def _candidates(request: Request, story: Story) -> list[list[Candidate]]:
     wanted = set(request.causes) or found
     story.without = [one for one in without if one.finding.cause in wanted]
     made = [_makeable(group, story) for group in groups if group[0].cause in wanted]
-    return [group for group in made if group]
+    chosen = [group for group in made if group]
+    # A way that may be written as it is comes before one that needs a flag.
+    if request.prefers:
+        chosen = [sorted(g, key=lambda c: c.change.kind not in request.prefers) for g in chosen]
+    return chosen
 
 
 def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
