@@ -11,8 +11,9 @@ from quickfit.fixes.chain import Chain, chain_at
 from quickfit.fixes.chain_names import target_of, uses
 from quickfit.fixes.chain_order import argument, inserted, part_of, reordered
 from quickfit.fixes.chain_shuffle import is_before_repeat
-from quickfit.fixes.change import Change, Edit
+from quickfit.fixes.change import Change, Edit, is_in_conflict
 from quickfit.fixes.script import Script
+from quickfit.fixes.uint8_input import uint8_input
 
 # Behind them an epoch may end before the cache has seen its last element.
 _CUTTING = ("take", "take_while", "shard", "skip", "window", "apply", "concatenate")
@@ -45,6 +46,16 @@ def cached(script: Script, line: int, *, method: str, is_ordered: bool = True) -
         (edit,),
         "" if is_ordered else "The order before the cache is that of the first epoch from then on.",
     )
+
+
+def cached_as_bytes(script: Script, line: int, kept: Change) -> Change | None:
+    """Return the change that keeps images as bytes, where the map at a line makes them floats."""
+    handed = uint8_input(script, line)
+    if handed is None or is_in_conflict(handed.edits, kept.edits):
+        return None
+    note = f"The cache takes a quarter of the memory. {handed.note}"
+    edits = (*handed.edits, *kept.edits)
+    return Change("Keep the images in memory as bytes", FixClass.EQUIVALENT, edits, note)
 
 
 def _is_read_once(script: Script, chain: Chain, place: int) -> bool:

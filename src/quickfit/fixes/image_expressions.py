@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import copy
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ _INNER = (
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack")
 
 
-class Expressions:
+class Expressions(abc.ABC):
     """Says what an expression stands for.
 
     Args:
@@ -304,15 +305,17 @@ class Expressions:
         for element, part in zip(target.elts, parts, strict=True):
             self.bind(element, part, env)
 
+    @abc.abstractmethod
     def _call(self, node: ast.Call, env: Env) -> Value | None:
-        raise NotImplementedError
+        """Return what a call gives."""
 
+    @abc.abstractmethod
     def _either(self, node: ast.IfExp, env: Env) -> Value | None:
-        raise NotImplementedError
+        """Return what one of two expressions gives."""
 
+    @abc.abstractmethod
     def choose(self, statement: ast.If, env: Env) -> None:
         """Follow a change that is made under a condition."""
-        raise NotImplementedError
 
     def run(self, body: list[ast.stmt], env: Env) -> None:
         """Follow assignments."""

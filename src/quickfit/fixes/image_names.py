@@ -13,7 +13,6 @@ from quickfit.fixes.script import Function, Script
 _OTHER_FILES = re.compile(
     r"\.(bmp|gif|tiff?|webp|ppm|pgm|heic|jp2|exr|npy|npz|dcm)\b", re.IGNORECASE
 )
-_LISTS_OF_TEXT = {"glob", "listdir", "join", "iglob"}
 
 
 class Names:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.chain_cache import cached, cached_before_shuffle
+from quickfit.fixes.chain_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
@@ -164,7 +164,12 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
             is_repeated=is_repeated(signals),
         )
         found.insert(0, moved)
-    return [change for change in found if change is not None][:1]
+    best = next((change for change in found if change is not None), None)
+    if best is None:
+        return []
+    # Floats that just fit may not leave enough for the rest; bytes take a quarter.
+    small = cached_as_bytes(script, where.line, best)
+    return [best, small] if small is not None and best.kind == FixClass.SAME_RESULTS else [best]
 
 
 CAUSE = Cause(

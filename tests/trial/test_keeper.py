@@ -11,8 +11,8 @@ import pytest
 
 from quickfit.probes._state import Current
 from quickfit.proof.kept import read_results
-from quickfit.trial import results
-from quickfit.trial.results import Keeper
+from quickfit.trial import keeper as keepers
+from quickfit.trial.keeper import Keeper
 from quickfit.trial.spec import Spec
 
 
@@ -53,7 +53,7 @@ def test_losses_come_back_bit_by_bit(tmp_path, keeper):
 
 
 def test_large_rows_are_kept_up_to_a_size(tmp_path, keeper, monkeypatch):
-    monkeypatch.setattr(results, "MAX_RAW_BYTES", 3 * 400)
+    monkeypatch.setattr(keepers, "MAX_RAW_BYTES", 3 * 400)
     for seed in range(4):
         keeper.batch("fit", batch(seed))
     keeper.finish()
@@ -85,7 +85,7 @@ def stepped(monkeypatch, keeper, *, steps, epoch=1, optimizers=(ADAM,)):
     """Let a step end after which the first optimizer has made so many."""
     optimizers[0].steps = steps
     seen = list(optimizers), [np.full(3, steps, np.float32)]
-    monkeypatch.setattr(results, "_optimizers_and_weights", lambda: seen)
+    monkeypatch.setattr(keepers, "_optimizers_and_weights", lambda: seen)
     loop = SimpleNamespace(trains=True, epoch=epoch)
     monkeypatch.setattr(Current, "state", SimpleNamespace(loops=[loop], steps=steps))
     return keeper.step_is_over()
@@ -121,22 +121,22 @@ def test_an_epoch_that_is_over_early_does_not_end_it_before_its_steps(keeper, mo
 
 def test_a_long_epoch_is_not_waited_for(keeper, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(results.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
     assert not stepped(monkeypatch, keeper, steps=4)
-    now[0] += results.EPOCH_S + 1
+    now[0] += keepers.EPOCH_S + 1
     assert stepped(monkeypatch, keeper, steps=5)
 
 
 def test_slow_steps_are_not_waited_for(keeper, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(results.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
     assert not stepped(monkeypatch, keeper, steps=1)
-    now[0] += results.LONGEST_S + 1
+    now[0] += keepers.LONGEST_S + 1
     assert stepped(monkeypatch, keeper, steps=2)
 
 
 def test_weights_too_large_to_keep_have_a_digest_all_the_same(tmp_path, keeper, monkeypatch):
-    monkeypatch.setattr(results, "MAX_WEIGHT_BYTES", 10)
+    monkeypatch.setattr(keepers, "MAX_WEIGHT_BYTES", 10)
     stepped(monkeypatch, keeper, steps=1)
     keeper.finish()
     found = read_results(tmp_path)
