@@ -18,7 +18,8 @@ def test_kept_tensors_variables_and_models_are_counted(tmp_path):
     lines = [line.partition(" ") for line in done.stdout.decode().splitlines()]
     grown = {name: ast.literal_eval(told) for name, _, told in lines}
     assert set(grown) == {"fit", "kept"}, done.stderr.decode()[-2000:]
-    assert set(grown["fit"]) == {"tensors", "variables", "graphs", "functions", "models"}
+    kinds = {"tensors", "variables", "graphs", "functions", "models"}
+    assert set(grown["fit"]) == {*kinds, "operations", "tapes", "files"}
     assert all(abs(more) <= 2 for more in grown["fit"].values()), grown["fit"]
     # A variable holds its handle as a tensor.
     assert 50 <= grown["kept"]["tensors"] <= 60, grown["kept"]

@@ -174,3 +174,21 @@ def test_no_part_of_a_duration_overflows_its_unit(value):
 @given(st.floats(min_value=1e-6, max_value=1e7))
 def test_a_negative_duration_is_the_positive_one_with_a_sign(value):
     assert units.seconds(-value) == f"-{units.seconds(value)}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-3, "0 s"),
+        (41, "41 s"),
+        (119, "119 s"),
+        (130, "2.2 min"),
+        (1500, "25 min"),
+        (7200, "2.0 h"),
+        (90_000, "25 h"),
+        (3 * 86_400, "3 days"),
+        (float("inf"), "unknown"),
+    ],
+)
+def test_a_time_to_come_is_told_in_one_unit(value, text):
+    assert units.about(value) == text

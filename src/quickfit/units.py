@@ -30,6 +30,16 @@ def seconds(value: float) -> str:
     return f"{sign}{value / 1e-6:.1f} µs" if value >= 0.05e-6 else "0 s"
 
 
+def about(value: float) -> str:
+    """Return a time to come, to one unit: `40 s`, `25 min`, `6 h`, `3 days`."""
+    if not math.isfinite(value):
+        return _UNKNOWN
+    for step, unit in ((86_400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if value >= 2 * step:
+            return f"{_short(value / step) if value < 3 * step else round(value / step)} {unit}"
+    return f"{round(max(value, 0.0))} s"
+
+
 def size(value: float) -> str:
     """Return a number of bytes in decimal units: `1.2 GB`, `38 MB`, `900 bytes`."""
     if not math.isfinite(value):

@@ -2,10 +2,12 @@
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from quickfit.cli.main import app
-from quickfit.cli.run import OPTIONS, asked_stop
+from quickfit.cli.run import OPTIONS, asked_stop, time_of
 from quickfit.errors import UsageError
+from quickfit.launch import parent
 from quickfit.recording.folder import read_run_file
 
 from launch.sessions import newest_run, quickfit
@@ -39,6 +41,32 @@ def test_what_is_not_a_number_of_steps_is_refused(text):
 def test_what_is_not_a_time_is_refused(text):
     with pytest.raises(UsageError, match=r"this is not a length of time\.\nGive seconds, minutes"):
         asked_stop(None, text)
+
+
+@pytest.mark.parametrize("text", ["0", "-3s", "soon", "", "5d"])
+def test_what_is_not_a_time_to_be_stuck_after_is_refused(text):
+    with pytest.raises(UsageError, match=r"--stuck-after .*: this is not a length of time"):
+        time_of("--stuck-after", text)
+
+
+def asked(monkeypatch, *args):
+    """Return what `quickfit run` asks to be watched for."""
+    given = {}
+    monkeypatch.setattr(parent, "run", lambda target, **options: given.update(options))
+    result = CliRunner().invoke(app(), ["run", *args, "train.py"])
+    assert result.exit_code == 0, result.output
+    return given["watching"]
+
+
+def test_what_to_do_about_a_silence_or_a_slowdown_can_be_said(monkeypatch):
+    told = asked(
+        monkeypatch, "--stuck-after", "2m", "--on-stuck", "notify a", "--on-slowdown=notify b"
+    )
+    assert told == parent.Watching(120.0, "notify a", "notify b")
+
+
+def test_a_run_is_watched_without_being_asked_to(monkeypatch):
+    assert asked(monkeypatch) == parent.Watching(None, None, None)
 
 
 def test_the_table_of_options_is_complete():
@@ -97,6 +125,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path):
         (("run", "."), b"this is a folder without a __main__.py"),
         (("run", "/bin/true"), b"this is not a Python script"),
         (("run", "--steps", "x", "a.py"), b"quickfit: --steps x: this is not a number of steps"),
+        (("run", "--stuck-after", "x", "a.py"), b"quickfit: --stuck-after x: this is not a length"),
         (("run", "--step", "3", "a.py"), b"No such option: --step"),
         (("run", "-m"), b"requires an argument"),
         (("runn", "a.py"), b"Did you mean: quickfit run"),

@@ -1,11 +1,14 @@
-"""The early verdict comes once, when there is enough to say, and costs next to nothing."""
+"""What is said while a script runs: the early verdict once, and later what comes up since."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
 
 from quickfit.errors import RecordingError
-from quickfit.launch.follow import BACK_OFF, RETRY_S, Follower, Progress, progress
+from quickfit.findings import Location
+from quickfit.launch import follow
+from quickfit.launch.follow import BACK_OFF, FURTHER, RETRY_S, Follower, Progress, progress
 from quickfit.launch.place import Place
 from quickfit.recording.folder import read_run_file
 from quickfit.recording.writer import Writer
@@ -15,10 +18,14 @@ def step(number, begin_s):
     return (1, 0, number, begin_s, 0.1, 0.0, 0.0, 0.0, begin_s + 0.5, 0.1, None)
 
 
+def found(cause, symptom, where=None):
+    return SimpleNamespace(cause=cause, symptom=symptom, summary=f"{cause}\nis it", where=where)
+
+
 class Run:
     """A growing recording, a clock, and a diagnosis that says what it is told to."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, **given):
         self.writer = Writer(folder, {"role": "main"})
         self.place = Place(folder, folder, {})
         self.now = 100.0
@@ -27,9 +34,11 @@ class Run:
         self.takes_s = 0.0
         self.verdict = "findings"
         self.error = None
+        self.findings = [found("py-generator-input", "slow")]
         self.writer.flush()
         pid = int(self.writer.path.stem)
-        self.follower = Follower(self.place, pid, diagnose=self.diagnose, clock=lambda: self.now)
+        clock = {"clock": lambda: self.now}
+        self.follower = Follower(self.place, pid, diagnose=self.diagnose, **clock, **given)
 
     def diagnose(self, folder):
         self.asked += 1
@@ -39,7 +48,7 @@ class Run:
         return SimpleNamespace(
             verdict=self.verdict,
             headline="the input\nis the limit",
-            findings=[SimpleNamespace(cause="py-generator-input")],
+            findings=self.findings,
             breakdown=SimpleNamespace(steps=self.steps - 2),
         )
 
@@ -64,12 +73,12 @@ def run(tmp_path):
 def test_says_the_headline_once_and_remembers_it(run, capfd):
     run.train(34)
     run.later(1.0)
-    run.train(34)
-    run.later(1000.0)
+    for _ in range(5):
+        run.train(34)
+        run.later(1000.0)
     assert capfd.readouterr().err == (
         "quickfit: early verdict (step 34): the input is the limit — final report at the end\n"
     )
-    assert run.asked == 1
     assert read_run_file(run.place.folder)["early"] == {
         "headline": "the input\nis the limit",
         "verdict": "findings",
@@ -161,3 +170,96 @@ def test_progress_of_what_is_not_a_recording_is_nothing(tmp_path):
     (tmp_path / "x.sqlite").write_text("text")
     assert progress(tmp_path / "x.sqlite") == Progress(0, 0.0)
     assert progress(tmp_path / "missing.sqlite") == Progress(0, 0.0)
+
+
+# -- what comes up later -------------------------------------------------------------------------
+
+GROWING = found("growing-callback", "slowing-down", Location("/project/train.py", 12))
+LEAKING = found("tensor-list-growth", "memory")
+
+
+def looks(run, times, *findings):
+    """Let it train on, and be looked at, with these findings."""
+    run.findings = list(findings)
+    for _ in range(times):
+        run.train(34)
+        run.later(1000.0)
+
+
+def test_a_slowdown_is_said_when_two_looks_in_a_row_have_it(run, capfd):
+    looks(run, 1)
+    capfd.readouterr()
+    looks(run, 1, GROWING)
+    assert capfd.readouterr().err == ""
+    looks(run, 3, GROWING)
+    assert capfd.readouterr().err == (
+        "quickfit: slowing down (step 102): growing-callback is it — train.py:12"
+        " (growing-callback)\n"
+    )
+    assert read_run_file(run.place.folder)["announced"] == [
+        {"cause": "growing-callback", "at_step": 102, "after_s": 51.0}
+    ]
+
+
+def test_a_slowdown_that_is_gone_at_the_next_look_is_not_said(run, capfd):
+    looks(run, 1)
+    capfd.readouterr()
+    for _ in range(3):
+        looks(run, 1, GROWING)
+        looks(run, 1)
+    assert capfd.readouterr().err == ""
+
+
+def test_each_cause_is_said_once(run, capfd):
+    looks(run, 1)
+    capfd.readouterr()
+    looks(run, 3, GROWING, LEAKING)
+    looks(run, 3, LEAKING, GROWING)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split("(step")[0] for line in lines] == [
+        "quickfit: slowing down ",
+        "quickfit: memory grows ",
+    ]
+
+
+def test_what_makes_it_slow_from_the_start_is_left_to_the_report(run, capfd):
+    looks(run, 6, found("sequential-map", "slow"))
+    assert capfd.readouterr().err.count("quickfit:") == 1  # the early verdict
+
+
+def test_looks_come_further_and_further_apart(run):
+    run.verdict = "compute-bound"
+    times = []
+    for _ in range(4000):
+        asked = run.asked
+        run.train(1)
+        run.later(1.0)
+        if run.asked > asked:
+            times.append(run.now)
+    apart = [after - before for before, after in itertools.pairwise(times)]
+    assert apart[0] <= 2 * RETRY_S
+    assert apart == sorted(apart)
+    assert len(times) < 40
+    assert apart[-1] > (FURTHER - 1.0) * 1000
+
+
+def test_the_users_command_is_run_once(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(follow, "run_command", lambda *given: ran.append(given))
+    run = Run(tmp_path, command="notify")
+    looks(run, 5, GROWING, LEAKING)
+    run.writer.close()
+    ((command, told),) = ran
+    assert command == "notify"
+    assert (told["CAUSE"], told["PLACE"]) == ("growing-callback", "train.py:12")
+    assert told["MESSAGE"] == "growing-callback is it — train.py:12 (growing-callback)"
+    assert told["RECORDING"] == str(tmp_path)
+
+
+def test_the_early_verdict_runs_no_command(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(follow, "run_command", lambda *given: ran.append(given))
+    run = Run(tmp_path, command="notify")
+    looks(run, 3, found("sequential-map", "slow"))
+    run.writer.close()
+    assert ran == []

@@ -18,6 +18,16 @@ from quickfit.recording.schema import columns
 CONTEXT = "tensorflow.python.eager.context"
 
 
+class Frame:
+    """A frame of a thread that is not there: file, line and function of it and of its callers."""
+
+    def __init__(self, *frames: tuple[str, int, str]) -> None:
+        (file, line, name), *outer = frames
+        self.f_code = SimpleNamespace(co_filename=file, co_name=name, co_firstlineno=1)
+        self.f_lineno: int | None = line
+        self.f_back = Frame(*outer) if outer else None
+
+
 class TickingClock:
     """Time that goes on by a microsecond whenever it is read, and else as it is told."""
 

@@ -329,3 +329,13 @@ def test_no_reference_to_what_is_called_is_kept(tf):
         tf.compiled()(1)
         tf.Model().predict(1)
     assert sys.getrefcount(tf) <= before + 2
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("session", 3), ("function", 0)])
+def test_a_session_counts_although_a_graph_is_being_built(tf, monkeypatch, kind, expected):
+    monkeypatch.setattr(_thread_calls, "is_eager", lambda: False)
+    monkeypatch.setattr(Plain, "work", calls._Watched(vars(Plain)["work"], kind))
+    for number in range(3):
+        Plain().work(number)
+    tf.finish()
+    assert sum(row[5] for row in tf.state.writer.rows("calls") if row[1] == kind) == expected

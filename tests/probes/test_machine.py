@@ -32,14 +32,18 @@ def test_a_real_machine_has_counters(state):
     assert row["open_files"] >= 3
     assert row["python_blocks"] > 10_000
     assert row["collections"] >= 0
+    assert 0 < row["file_bytes"] < row["rss_bytes"]
+    assert row["data_bytes"] > 1_000_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the counters are those of Linux")
 def test_the_facts_of_the_machine_are_recorded_once(state):
     read(state, times=3)
     facts = [(key, json.loads(value)) for key, value in state.writer.rows("meta")]
-    assert [key for key, _ in facts] == ["memory_limit_bytes", "memory_bytes", "swap_total_bytes"]
+    sizes = ["memory_limit_bytes", "memory_bytes", "swap_total_bytes"]
+    assert [key for key, _ in facts] == [*sizes, "open_files_limit"]
     assert dict(facts)["memory_bytes"] > 10**8
+    assert dict(facts)["open_files_limit"] > 10
 
 
 def test_a_system_without_proc_gives_none(state, monkeypatch):
@@ -69,14 +73,14 @@ def test_the_files_of_the_system_are_understood():
     told = "some avg10=12.50 avg60=1.00 avg300=0.10 total=99\nfull avg10=0.00\n"
     assert machine.pressure(told) == 0.125
     assert machine.thread_times_s("3000000000 250000000 77\n") == (3.0, 0.25)
-    assert machine.swap_bytes("Name:\tpython\nVmSwap:\t      12 kB\n") == 12 * 1024
+    assert machine.status_bytes("Name:\tpython\nVmSwap:\t      12 kB\n", "VmSwap") == 12288
     assert machine.swapped_bytes("pgfault 9\npswpin 3\npswpout 4\n") == 7 * PAGE
 
 
 @pytest.mark.parametrize("told", [None, "", "nonsense\n"])
 def test_a_file_that_says_nothing_gives_none(told):
     assert machine.pressure(told) is None
-    assert machine.swap_bytes(told) is None
+    assert machine.status_bytes(told, "VmSwap") is None
     assert machine.swapped_bytes(told) is None
     assert machine.thread_times_s(told) == (None, None)
 

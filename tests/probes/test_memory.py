@@ -125,6 +125,19 @@ def test_nothing_is_counted_before_training(state, tensorflow, clock, monkeypatc
     assert len(counted(state, "all")) == 1
 
 
+def test_the_first_steps_are_counted_at_once(state, tensorflow, clock, monkeypatch):
+    monkeypatch.setattr(memory, "now", clock)
+    memory.read(state)
+    clock.now_s += memory.WITHOUT_LOOP_S
+    memory.read(state)  # TensorFlow is there, but nothing trains yet
+    clock.now_s += 1.0
+    state.loops.append(Loop(1, "fit", None, 0.0, 0.0, 0, {}, steps=memory.FIRST_STEP))
+    memory.read(state)
+    clock.now_s += 1.0
+    memory.read(state)
+    assert len(counted(state, "all")) == 2
+
+
 def test_nothing_is_counted_without_tensorflow(state, loop, monkeypatch):
     monkeypatch.delitem(sys.modules, "tensorflow.python.framework.ops", raising=False)
     memory.read(state)

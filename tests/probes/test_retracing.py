@@ -165,7 +165,7 @@ REWRITTEN = "/nowhere/__autograph_generated_file_x.py"
     ("known", "line"), [((REWRITTEN, 3), 77), ((REWRITTEN, 4), None)], ids=["known", "unknown"]
 )
 def test_a_call_in_a_rewritten_function_is_at_the_line_it_was_written_as(known, line):
-    names = {"caller": retracing._caller, "frame": sys._getframe}
+    names = {"caller": retracing.line_of, "frame": sys._getframe}
     exec(
         compile("def go():\n    global found\n    found = caller(frame())", REWRITTEN, "exec"),
         names,

@@ -7,24 +7,10 @@ import threading
 
 import pytest
 
+from probes.stand_ins import Frame
 from quickfit.probes import stacks
 from quickfit.probes._state import Loop
 from quickfit.probes.stacks import StackSampler, all_frames
-
-
-class Code:
-    def __init__(self, file, name):
-        self.co_filename, self.co_name, self.co_firstlineno = file, name, 1
-
-
-class Frame:
-    """A frame of a thread that is not there."""
-
-    def __init__(self, *frames):
-        (file, line, name), *outer = frames
-        self.f_code, self.f_lineno = Code(file, name), line
-        self.f_back = Frame(*outer) if outer else None
-
 
 MAIN = threading.main_thread().ident
 LIBRARY = threading.__file__

@@ -38,6 +38,8 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             ("tensorflow_visible", json.dumps(["/cpu:0", "/gpu:0"])),
             ("machine_accelerators", json.dumps(["NVIDIA card"])),
             ("ended_s", "120.5"),
+            ("cluster", json.dumps('{"cluster": {"worker": ["a:1", "b:1"]}}')),
+            ("ended_by", '{"type": "ValueError", "message": "m", "file": null, "line": null}'),
         ],
         "loops": [_loop(facts)],
         "epochs": [(1, 0, 100.0, 106.0, 0.1), (1, 1, 106.0, 112.0, None)],
@@ -75,6 +77,12 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         ],
         "stacks": [(1, "main", "[1, 2]"), (2, "input", "[1]"), (3, "main", "[3, 2]")],
         "samples": [(101.0 + number / 2, number % 3 + 1, 1, 4) for number in range(20)],
+        "threads": [(101.0, 4711, "MainThread", "main", 1), (101.0, None, "", "input", 2)],
+        "raises": [
+            (102.0, 0.2, "input", "OSError", "no such file", SCRIPT, 2, SCRIPT, 3, 70),
+            (102.0, 0.2, "main", "KeyError", "", None, None, None, None, 1),
+        ],
+        "tracing": [(101.0, "step", SCRIPT, 2, 99.0, 4000), (101.5, "f", None, None, 99.5, 0)],
         "machine": [_machine(number) for number in range(24)],
         "thread_groups": [
             (name, 100.0 + number, 2, number * 0.5, None if name == "other" else number * 0.1)
@@ -185,7 +193,7 @@ def _machine(number: int) -> tuple[Any, ...]:
         "collections": number,
         "collecting_s": number * 0.01,
     }
-    return tuple(known[column.name] for column in columns("machine"))
+    return tuple(known.get(column.name) for column in columns("machine"))
 
 
 @pytest.fixture(scope="session")

@@ -299,6 +299,71 @@ def test_log_lines_are_kept(tmp_path, lines):
     assert folders.read_run_file(tmp_path)["log_lines"] == lines
 
 
+SILENCE = {
+    "text": "stuck: a thread waits for a lock (held-lock)",
+    "step": 3,
+    "quiet_s": 31.5,
+    "moved_again_s": None,
+    "cause": "held-lock",
+    "summary": "a thread waits for a lock",
+    "file": "train.py",
+    "line": 9,
+    "also_file": None,
+    "also_line": None,
+    "moves": False,
+    "evidence": [{"what": "looks", "value": 1.0, "unit": "share", "detail": "futex"}],
+}
+FACT = SILENCE["evidence"][0]
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        None,
+        5,
+        {},
+        "stuck",
+        [5],
+        [{}],
+        [SILENCE, None],
+        [{**SILENCE, "text": None}],
+        [{**SILENCE, "step": "three"}],
+        [{**SILENCE, "step": True}],
+        [{**SILENCE, "quiet_s": [30]}],
+        [{**SILENCE, "quiet_s": 1e300}],
+        [{**SILENCE, "moved_again_s": "later"}],
+        [{**SILENCE, "cause": ["held-lock"]}],
+        [{**SILENCE, "line": "nine"}],
+        [{**SILENCE, "also_file": 7}],
+        [{**SILENCE, "moves": "yes"}],
+        [{**SILENCE, "evidence": {}}],
+        [{**SILENCE, "evidence": [5]}],
+        [{**SILENCE, "evidence": [{**FACT, "unit": "parsecs"}]}],
+        [{**SILENCE, "evidence": [{**FACT, "unit": []}]}],
+        [{**SILENCE, "evidence": [{**FACT, "value": None}]}],
+        [{**SILENCE, "evidence": [{**FACT, "what": 3}]}],
+    ],
+    ids=str,
+)
+def test_silences_of_the_wrong_shape_are_forgotten(tmp_path, quiet):
+    (tmp_path / "run.json").write_text(json.dumps({"pid": 1, "quiet": quiet}))
+    assert folders.read_run_file(tmp_path) == {"pid": 1}
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        [],
+        [SILENCE],
+        [{**SILENCE, "new": 1}, {"text": "quiet", "step": 0, "quiet_s": 30, "moved_again_s": 50}],
+    ],
+    ids=len,
+)
+def test_silences_are_kept(tmp_path, quiet):
+    folders.write_run_file(tmp_path, {"quiet": quiet})
+    assert folders.read_run_file(tmp_path)["quiet"] == quiet
+
+
 # -- network file systems -------------------------------------------------------------------------
 
 MOUNTS = "\n".join(

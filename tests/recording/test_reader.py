@@ -541,6 +541,10 @@ def test_json_of_the_wrong_shape_is_damage(file, put, table, column, text):
         ("tensorflow_devices", "[[1, 2]]"),
         ("tensorflow_visible", "7"),
         ("machine_accelerators", '[{"a": 1}]'),
+        ("cluster", '{"worker": []}'),
+        ("ended_by", "[]"),
+        ("ended_by", '{"line": "12"}'),
+        ("ended_by", '{"message": ["a"]}'),
         ("tables", "[]"),
         ("tables", '{"steps": 5}'),
     ],
@@ -658,11 +662,19 @@ def is_diagnosed(path: Path) -> bool:
     return True
 
 
+# What so short a run, without a GPU, a log and readings of the clock, says nothing about.
+NEEDS_MORE = {
+    *("autotune-ram-growth", "host-ram-growth", "tensor-list-growth", "traced-graph-leak"),
+    *("gpu-oom-fragmentation", "thermal-throttle", "labels-broadcast-in-loss"),
+    *("model-rebuilt-in-loop", "open-files-growth", "cache-too-big"),
+}
+
+
 @pytest.mark.parametrize("source", ["tf.data", "generator", "pydataset"])
 def test_the_sample_run_is_diagnosed(mangle, samples, source):
     diagnosis = diagnose(mangle(samples[source]))
     assert diagnosis.breakdown is not None
-    assert len(diagnosis.not_checked) < 3
+    assert {one.cause for one in diagnosis.not_checked} <= NEEDS_MORE
 
 
 @pytest.mark.parametrize("flips", [1, 4, 64])

@@ -44,7 +44,7 @@ def totals(db: sqlite3.Connection) -> tuple[int, dict[str, float], dict[int, int
     for number, sums_text, bins in db.execute("SELECT steps, sums, histogram FROM step_blocks"):
         steps += number
         for name, value in json.loads(sums_text).items():
-            sums[name] += value
+            sums[name] = sums.get(name, 0.0) + value
         for index, seen in json.loads(bins).items():
             histogram[int(index)] = histogram.get(int(index), 0) + seen
     return steps, sums, histogram
@@ -190,10 +190,13 @@ def test_nothing_is_below_the_first_bin(seconds):
 SERIES = {
     "pipelines": ("iterator", lambda at_s, n: (n, at_s, 1, 0.5, 1, "[]")),
     "py_inputs": ("id", lambda at_s, n: (n, at_s, 1, "g", "n", None, None, 1, at_s, 0.0, 0.0, 0)),
-    "machine": ("1", lambda at_s, n: (at_s, *(0,) * 23)),
+    "machine": ("1", lambda at_s, n: (at_s, *(0,) * (len(columns("machine")) - 1))),
     "thread_groups": ("name", lambda at_s, n: (f"group {n}", at_s, 1, at_s, None)),
     "objects": ("kind", lambda at_s, n: (at_s, f"kind {n}", at_s, None)),
     "device_memory": ("device", lambda at_s, n: (f"GPU:{n}", at_s, at_s, None)),
+    "threads": ("name", lambda at_s, n: (at_s, n, f"thread {n}", "main", 1)),
+    "raises": ("line", lambda at_s, n: (at_s, 0.2, "main", "E", "", "a.py", n, None, None, 1)),
+    "tracing": ("name", lambda at_s, n: (at_s, f"f{n}", None, None, 0.0, at_s)),
     "allocations": ("file || line", lambda at_s, n: (at_s, "a.py", n, at_s, 1)),
 }
 
@@ -224,7 +227,9 @@ def test_snapshots_keep_the_first_and_the_last_of_each_series(db, table, left):
 def test_a_long_run_has_bounded_snapshots_that_span_all_of_it(tmp_path):
     writer = Writer(tmp_path, {"role": "main"})
     for number in range(20_000):
-        writer.add("machine", (float(number), number * 0.5, *(None,) * 22))
+        writer.add(
+            "machine", (float(number), number * 0.5, *(None,) * (len(columns("machine")) - 2))
+        )
         if number % 200 == 0:
             writer.flush()
     writer.close()

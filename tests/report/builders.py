@@ -12,6 +12,7 @@ from quickfit.findings import (
     Diagnosis,
     EarlyVerdict,
     Evidence,
+    Exhaustion,
     Finding,
     Fix,
     FixClass,
@@ -100,6 +101,12 @@ def map_finding(**changes: object) -> Finding:
     """Return a finding of `sequential-map`, whose fix is a change of the user's own line."""
     where = Location(here("input/pipeline.py"), 41, "ds = ds.map(decode)")
     return replace(_MAP, **{"where": where, **changes})
+
+
+def memory_finding(**changes: object) -> Finding:
+    """Return a finding about memory that runs out, which costs no time until it has."""
+    where = Location(here("train.py"), 52, "    losses.append(loss)")
+    return replace(_MEMORY, **{"where": where, **changes})
 
 
 def callback_mention(**changes: object) -> Finding:
@@ -192,6 +199,26 @@ _MAP = Finding(
         before="    ds = ds.map(decode)",
         after="    ds = ds.map(\n        decode, num_parallel_calls=tf.data.AUTOTUNE)",
     ),
+)
+_MEMORY = Finding(
+    cause="tensor-list-growth",
+    title="Tensors are kept step after step",
+    symptom=Symptom.MEMORY,
+    severity=Severity.SEVERE,
+    summary="3 tensors are kept with every step",
+    where=None,
+    evidence=(
+        Evidence("more memory in use", 1.24e9, "bytes", "in 40 s after warm-up, to the end"),
+        Evidence("more tensors are alive", 1200, "count", "3 with every step"),
+    ),
+    gain=Gain(1.0, 1.0, 1.0, ""),
+    cost_share=0.0,
+    fix=Fix(
+        title="Keep numbers instead of tensors, or a running mean",
+        kind=FixClass.SAME_RESULTS,
+        example="losses.append(float(loss))",
+    ),
+    exhaustion=Exhaustion("memory", "bytes", 1.24e9, 3.1e6, 5.3e6, 8e9, 1500.0),
 )
 _MENTION = Finding(
     cause="callback-batch-slow",

@@ -12,7 +12,7 @@ import quickfit
 from quickfit.findings import Evidence, Gain
 from quickfit.report.to_json import dumps, to_json
 
-from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding
+from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding, memory_finding
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-json.md"
 
@@ -81,4 +81,5 @@ def keys_of(value, prefix=""):
 
 def test_every_key_is_documented():
     documented = set(re.findall(r"^\| `([^`]+)` \|", DOCS.read_text(), flags=re.MULTILINE))
-    assert set(keys_of(to_json(full_diagnosis()))) == documented
+    told = (full_diagnosis(), diagnosis(memory_finding()))
+    assert {key for each in told for key in keys_of(to_json(each))} == documented

@@ -18,6 +18,7 @@ from quickfit.findings import (
     Location,
     NotChecked,
     RunOutcome,
+    Severity,
 )
 from quickfit.report.to_terminal import write_report
 
@@ -28,6 +29,7 @@ from report.builders import (
     full_diagnosis,
     generator_finding,
     map_finding,
+    memory_finding,
 )
 
 
@@ -45,6 +47,11 @@ def written(diagnosed, stream=None, **options):
 REPORTS = {
     "full": full_diagnosis,
     "one_finding": lambda: diagnosis(map_finding()),
+    "memory": lambda: diagnosis(
+        memory_finding(),
+        memory_finding(cause="host-ram-growth", severity=Severity.MENTION),
+        headline="3 tensors are kept with every step; the limit of memory is reached in 25 min",
+    ),
     "compute_bound": lambda: diagnosis(advice=("A larger batch would fill the cores.",)),
     "no_steps": lambda: diagnosis(
         verdict="no-steps",

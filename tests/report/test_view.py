@@ -7,6 +7,7 @@ import pytest
 from quickfit.findings import (
     BreakdownPart,
     EarlyVerdict,
+    Exhaustion,
     Fix,
     FixClass,
     Gain,
@@ -26,6 +27,7 @@ from report.builders import (
     full_diagnosis,
     generator_finding,
     map_finding,
+    memory_finding,
 )
 
 
@@ -43,6 +45,37 @@ def leaves(value):
 def shown_gain(low, likely, high, symptom=Symptom.SLOW):
     finding = map_finding(gain=Gain(low, likely, high, "because"), symptom=symptom)
     return view(diagnosis(finding)).findings[0].gain
+
+
+@pytest.mark.parametrize(
+    ("used", "said"),
+    [
+        (
+            Exhaustion("memory", "bytes", 1e9, 3.1e6, 5e6, 8e9, 1500.0),
+            "memory: +3.1 MB per step, limit of 8.0 GB reached in about 25 min",
+        ),
+        (
+            Exhaustion("memory", "bytes", 1e9, 4e7, 5e6, 8e9, 90_000.0, "round"),
+            "memory: +40 MB per round, limit of 8.0 GB reached in about 25 h",
+        ),
+        (
+            Exhaustion("open files", "count", 200, 2, 20, 1024, 41.0),
+            "open files: +2 per step, limit of 1,024 reached in about 41 s",
+        ),
+        (Exhaustion("open files", "count", 200, 0.1, 2, None, None), "open files: +120 a minute"),
+        (Exhaustion("memory", "bytes", 1e9, None, 5e6, None, None), "memory: +300 MB a minute"),
+        (
+            Exhaustion("GPU memory", "bytes", 0, None, 0, None, 0),
+            "GPU memory: the limit is reached",
+        ),
+    ],
+)
+def test_what_runs_out_is_told_instead_of_a_gain(used, said):
+    shown = view(diagnosis(memory_finding(exhaustion=used, after_first=Gain(1, 1, 1, ""))))
+    (finding,) = shown.findings
+    assert finding.gain == said
+    assert (finding.cost, finding.basis, finding.after_first) == ("", "", "")
+    assert shown.fix_command == ""
 
 
 def test_every_number_is_already_text():

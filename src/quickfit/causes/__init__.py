@@ -8,9 +8,9 @@ import importlib
 import inspect
 import pkgutil
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause, example, silence_finding
 
-__all__ = ["Cause", "catalogue", "example"]
+__all__ = ["Cause", "catalogue", "example", "silence_finding"]
 
 
 @functools.cache

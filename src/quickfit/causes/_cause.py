@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
@@ -44,6 +45,45 @@ def waiting(signals: Signals) -> Evidence:
     wait = signals.wait
     detail = f"{wait.requests} steps, {wait.source}"
     return Evidence("step time spent waiting for input", wait.share, "share", detail)
+
+
+def silence_finding(signals: Signals, name: str) -> Finding | None:
+    """Return what was said of a run when it was quiet for one reason; the last time counts.
+
+    Raises:
+        SignalMissing: it took no step, and nobody looked at it meanwhile.
+    """
+    if "quiet" not in signals.recording.run and not signals.process.rows("steps"):
+        raise SignalMissing("a look at the run while it was quiet")
+    told = [silence for silence in signals.silences if silence.cause == name]
+    if not told:
+        return None
+    last = told[-1]
+    came = "a step came later" if last.moved_again else "no step came after it"
+    again = Evidence("quiet when this was said", last.quiet_s, "s", came)
+    return Finding(
+        summary=last.summary,
+        where=last.location,
+        evidence=(*last.evidence, again),
+        gain=Gain(1.0, 1.0, 1.0, ""),
+        cost_share=0.0,
+        is_of_whole=True,
+        is_past=last.moved_again,
+    )
+
+
+def advice(page: str, title: str) -> Fix:
+    """Return a fix that is to be made by hand, with the example of a cause's page."""
+    return Fix(title=title, kind=FixClass.SHOW_ONLY, example=example(page, "Use instead"))
+
+
+def running_out(
+    used: Exhaustion, summary: str, where: Location | None, *facts: Evidence
+) -> Finding:
+    """Return a finding about what runs out: it costs no time, until the run is ended by it."""
+    return Finding(
+        summary, where, facts, Gain(1.0, 1.0, 1.0, ""), 0.0, is_of_whole=True, exhaustion=used
+    )
 
 
 def example(page: str, section: str) -> str:

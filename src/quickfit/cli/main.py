@@ -21,7 +21,7 @@ from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
-COMMANDS = ("run", "report", "fix", "explain", "demo")
+COMMANDS = ("run", "report", "fix", "attach", "explain", "demo")
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS}
 
@@ -72,6 +72,7 @@ def _quickfit(
         quickfit train.py --epochs 3         the same, for short
         quickfit report                      the report of the newest run again
         quickfit fix train.py                make the fix, and prove that it helps
+        quickfit attach 4711                 why a run that was started without it stands still
         quickfit explain sequential-map      what a cause means and how to remove it
         quickfit demo                        the whole story on a small case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -17,6 +17,9 @@ OPTIONS = {
     "--steps": True,
     "--for": True,
     "--memory": False,
+    "--stuck-after": True,
+    "--on-stuck": True,
+    "--on-slowdown": True,
     "--log-lines": False,
     "--no-log-lines": False,
     "--help": False,
@@ -57,6 +60,24 @@ def run(
             " meanwhile: it is for a second run.",
         ),
     ] = False,
+    stuck_after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long it may be quiet before that is called stuck; a step that took longer"
+            " before makes it longer. [default: 30s]",
+        ),
+    ] = None,
+    on_stuck: Annotated[
+        str | None,
+        typer.Option(metavar="CMD", help="Run this command, once, when the script is stuck."),
+    ] = None,
+    on_slowdown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD", help="Run it, once, when training slows down or its memory grows."
+        ),
+    ] = None,
     log_lines: Annotated[
         bool | None,
         typer.Option(
@@ -80,21 +101,31 @@ def run(
     TensorFlow's warnings are read on their way to the terminal, unchanged. --log-lines reads
     them in a file or a pipe too; --no-log-lines is for scripts that draw on the whole screen.
 
+    While nothing moves, quickfit says what the script is doing and how long it will take, and why
+    it does not move once that can be told. It never ends the script. A command of --on-stuck or
+    --on-slowdown finds QUICKFIT_CAUSE, QUICKFIT_PLACE, QUICKFIT_MESSAGE and QUICKFIT_RECORDING in
+    its environment:
+
+    \b
+        quickfit run --on-stuck 'mail -s "$QUICKFIT_MESSAGE" me@example.org </dev/null' train.py
+
     The recording goes to .quickfit/runs, which ignores itself in git; the newest 20 are kept.
     """
-    stop = asked_stop(steps, duration)
-    _start(words or [], module, output=output, stop=stop, log_lines=log_lines, memory=memory)
+    from quickfit.launch.parent import Watching
+
+    limit_s = time_of("--stuck-after", stuck_after) if stuck_after is not None else None
+    _start(
+        words or [],
+        module,
+        output=output,
+        stop=asked_stop(steps, duration),
+        log_lines=log_lines,
+        memory=memory,
+        watching=Watching(limit_s, on_stuck, on_slowdown),
+    )
 
 
-def _start(
-    words: list[str],
-    module: str | None,
-    *,
-    output: Path | None,
-    stop: dict[str, float] | None,
-    log_lines: bool | None,
-    memory: bool,
-) -> NoReturn:
+def _start(words: list[str], module: str | None, **options: Any) -> NoReturn:  # those of `run`
     from quickfit.launch import parent
     from quickfit.launch.target import Target
 
@@ -106,7 +137,7 @@ def _start(
         raise UsageError(
             "run: no script was given.\nName the script that trains:\n    quickfit run train.py"
         )
-    parent.run(target, output=output, stop=stop, log_lines=log_lines, memory=memory)
+    parent.run(target, **options)
 
 
 def asked_stop(steps: str | None, duration: str | None) -> dict[str, float] | None:

@@ -11,11 +11,12 @@ from quickfit.diagnosis.breakdown import breakdown
 from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.first_step import phases
 from quickfit.diagnosis.inside import made_before
-from quickfit.diagnosis.memory import memory_notes, memory_verdict
+from quickfit.diagnosis.memory import memory_severity, memory_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
 from quickfit.diagnosis.ranking import behind_the_first, ranked
 from quickfit.diagnosis.resource import limit_of_input
+from quickfit.diagnosis.silence import silent
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
 from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity, Symptom
@@ -26,6 +27,9 @@ from quickfit.signals import Signals
 MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
 # A fix that gains less is not worth anybody's time.
 MIN_GAIN = 1.05
+# What is wrong, stuck, or runs out is told whatever time it takes: `memory_severity` says how
+# loudly.
+NOT_OF_TIME = (Symptom.WRONG, Symptom.STUCK, Symptom.MEMORY)
 # How the reason begins where a cause failed: that is for us to mend.
 OWN_ERROR = "an error in quickfit:"
 
@@ -34,16 +38,18 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     """Return the diagnosis of a run that was read."""
     signals = Signals(recording)
     found, clear, not_checked = _ask_all(signals)
+    found += silent(signals, found)
     parts = breakdown(signals)
     shares = {part.name: part.share for part in parts.parts} if parts else {}
     worth = [finding for finding in found if _is_worth_telling(finding)]
     findings = ranked(without_double_claims(worth, shares))
     findings += behind_the_first(findings, [f for f in found if not _is_worth_telling(f)])
     told = {finding.cause for finding in findings}
+    not_checked = [one for one in not_checked if one.cause not in told]
     clear = sorted([*clear, *(Clear(f.cause) for f in found if f.cause not in told)], key=_name)
     device = device_verdict(recording.main, signals)
     if signals.is_memory_run:
-        said = memory_verdict(signals)
+        said = memory_verdict(signals, findings)
     else:
         said = verdict(signals, findings, parts, device)
     return Diagnosis(
@@ -62,7 +68,6 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         notes=(
             *said.notes,
             *made_before(signals),
-            *memory_notes(signals),
             *_last_seen(recording, signals, said),
             *recording.problems,
         ),
@@ -76,7 +81,7 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
     clear: list[Clear] = []
     not_checked: list[NotChecked] = []
     for cause in catalogue().values():
-        if signals.is_memory_run:
+        if signals.is_memory_run and cause.symptom != Symptom.MEMORY:
             not_checked.append(NotChecked(cause.name, "needs a run without --memory"))
             continue
         try:
@@ -97,13 +102,14 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 
 
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
-    _ = signals.steps  # no cause is clear where there were too few steps to look at
+    if cause.symptom != Symptom.STUCK:
+        _ = signals.steps  # no cause is clear where there were too few steps to look at
     found = cause.detect(signals)
     if found is not None and not found.is_of_whole:
         whole = signals.whole_time
         ends_share = whole.iterator_ends_s / whole.total_s if whole.total_s else 0.0
         found = of_the_whole(found, whole.steps_share, ends_share)
-    if found is None or (found.cost_share < MENTION_SHARE and cause.symptom != Symptom.WRONG):
+    if found is None or (found.cost_share < MENTION_SHARE and cause.symptom not in NOT_OF_TIME):
         return None
     fix = cause.fix(found, signals) if cause.fix is not None else None
     return dataclasses.replace(
@@ -111,7 +117,7 @@ def _ask(cause: Cause, signals: Signals) -> Finding | None:
         cause=cause.name,
         title=cause.title,
         symptom=cause.symptom,
-        severity=Severity.SEVERE if cause.symptom == Symptom.WRONG else _severity(found.cost_share),
+        severity=_severity(found, cause.symptom),
         fix=fix,
         resource=_resource(cause, found, signals),
     )
@@ -124,14 +130,19 @@ def _resource(cause: Cause, found: Finding, signals: Signals) -> str:
 
 
 def _is_worth_telling(found: Finding) -> bool:
-    return found.symptom == Symptom.WRONG or found.gain.likely >= MIN_GAIN
+    return found.symptom in NOT_OF_TIME or found.gain.likely >= MIN_GAIN
 
 
 def _name(clear: Clear) -> str:
     return clear.cause
 
 
-def _severity(share: float) -> Severity:
+def _severity(found: Finding, symptom: Symptom) -> Severity:
+    if symptom in (Symptom.WRONG, Symptom.STUCK):
+        return Severity.MENTION if found.is_past else Severity.SEVERE
+    if found.exhaustion is not None:
+        return memory_severity(found.exhaustion)
+    share = found.cost_share
     if share >= SEVERE_SHARE:
         return Severity.SEVERE
     return Severity.REPORT if share >= REPORT_SHARE else Severity.MENTION

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 from quickfit import units
-from quickfit.diagnosis.verdict import Verdict
+from quickfit.diagnosis.verdict import Verdict, running_out
 from quickfit.errors import SignalMissing
+from quickfit.findings import Exhaustion, Finding, Severity
 from quickfit.signals import Signals
 from quickfit.signals.memory import GrowingLine, MemoryUse
 
 SLOWED = "Allocations were followed, so the times above are several times longer than usual."
 # Lines that are named at most.
 MAX_LINES = 5
+# Within an hour most trainings meet the limit, within a day some; later ones have ended.
+SEVERE_S, TOLD_S = 3600.0, 24 * 3600.0
+# So much of the limit gone by growth alone is told, however slowly it goes on.
+TOLD_SHARE = 0.20
 
 
-def memory_verdict(signals: Signals) -> Verdict:
+def memory_verdict(signals: Signals, findings: list[Finding]) -> Verdict:
     """Return the verdict of a run with `--memory`: which lines grow, or that none does."""
     try:
         lines, memory = signals.growing_lines, signals.memory
     except SignalMissing as missing:
         text = f"inconclusive: what grows could not be seen; it needs {missing.needs}"
         return Verdict("inconclusive", text, notes=(SLOWED,))
+    told = [found for found in findings if found.severity != Severity.MENTION]
+    if told:
+        notes = (*map(_line, lines[:MAX_LINES]), SLOWED)
+        return Verdict("memory", running_out(told[0]), notes=notes)
     if not lines:
         text = f"no line of this script holds more and more memory ({_level(memory)})"
         return Verdict("memory", text, notes=(SLOWED,))
@@ -27,20 +38,17 @@ def memory_verdict(signals: Signals) -> Verdict:
     return Verdict("memory", text, notes=(*map(_line, lines[:MAX_LINES]), SLOWED))
 
 
-def memory_notes(signals: Signals) -> tuple[str, ...]:
-    """Say that memory grows, where it does, and how to see the lines."""
-    if signals.is_memory_run:
-        return ()
-    try:
-        memory = signals.memory
-    except SignalMissing:
-        return ()
-    if not memory.is_growing or memory.rss is None:
-        return ()
-    text = f"Memory grows by {units.size(memory.rss.per_s * 60)} a minute ({_level(memory)})"
-    if memory.exhausted_in_s is not None:
-        text += f"; at this rate it runs out in {units.seconds(memory.exhausted_in_s)}"
-    return (f"{text}. To see the lines: quickfit run --memory YOUR_SCRIPT.py",)
+def memory_severity(used: Exhaustion) -> Severity:
+    """Return how loudly to tell of something that runs out.
+
+    Its time says nothing: a leak costs none until the run is killed. So what decides is when
+    that is. Growth that would take days is mentioned in a line, unless much is gone already.
+    """
+    in_s = math.inf if used.in_s is None else used.in_s
+    if in_s <= SEVERE_S:
+        return Severity.SEVERE
+    is_large = used.limit is not None and used.grown >= TOLD_SHARE * used.limit
+    return Severity.REPORT if in_s <= TOLD_S or is_large else Severity.MENTION
 
 
 def _level(memory: MemoryUse) -> str:

@@ -27,16 +27,33 @@ def without_double_claims(
     """
     kept: list[Finding] = []
     parts = _Parts(dict(shares or {}))
-    for finding in sorted(findings, key=lambda f: f.gain.likely, reverse=True):
-        if finding.symptom == Symptom.WRONG:
-            kept.append(finding)  # what is wrong is told, whatever it costs
+    for finding in sorted(findings, key=_order):
+        if finding.symptom in (Symptom.WRONG, Symptom.STUCK):
+            kept.append(finding)  # what is wrong or stuck is told, whatever it costs
             continue
         left = parts.left_for(finding)
-        if left < finding.cost_share and left < MIN_LEFT_SHARE:
+        if left < finding.cost_share and left < _least(finding):
             continue
         kept.append(_reduced(finding, left))
         parts.take(finding.claims, left)
     return kept
+
+
+def _order(finding: Finding) -> tuple[int, float]:
+    if finding.symptom == Symptom.SLOWING_DOWN:
+        return -2, -finding.gain.likely  # that a part grows says more than that it is large
+    is_spikes = finding.symptom == Symptom.SPIKES
+    # Steps that are slow now and then have a cause of its own that says more, as a rule. A line of
+    # the script between two steps has none: that a loop is slow in general says less.
+    place = 0 if not is_spikes else -1 if finding.claims[:1] == ("between",) else 1
+    return place, -finding.gain.likely
+
+
+def _least(finding: Finding) -> float:
+    """Return what must be left of a finding to tell of it; of slow steps, most."""
+    if finding.symptom == Symptom.SPIKES:
+        return max(MIN_LEFT_SHARE, finding.cost_share / 2)
+    return MIN_LEFT_SHARE
 
 
 class _Parts:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from quickfit.findings import Finding, Gain, Symptom
+from quickfit.findings import Finding, Gain, Severity, Symptom
 
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
 MIN_HIDDEN_SHARE, MIN_HIDDEN_GAIN = 0.10, 1.10
 HIDDEN_SAVED = (0.4, 0.7, 1.0)
+# The gain of a slow finding that is just as severe: 20 % of the time, 10 %, or next to none.
+AS_MUCH_AS = {Severity.SEVERE: 1.25, Severity.REPORT: 1.11, Severity.MENTION: 1.0}
 
 
 def ranked(findings: list[Finding]) -> list[Finding]:
     """Return the findings in the order in which to fix them.
 
-    What trains on wrong numbers comes before all speed. Then the likely gain decides; the cautious
-    end of the range breaks near ties, so that a certain 1.8 comes before a possible 1.9. What
-    the machine does to the script comes last: the script's own causes hold beside it.
+    What trains on wrong numbers comes before all speed, what grows before what is slow from the
+    first step on. Then the likely gain decides; the cautious end of the range breaks near ties, so
+    that a certain 1.8 comes before a possible 1.9. What runs out has no gain, and counts as what
+    just makes a slow finding as severe. What the machine does to the script comes last: the
+    script's own causes hold beside it.
     """
     order = sorted(findings, key=_rank, reverse=True)
     if not order:
@@ -26,9 +30,15 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     return [order[0], *(_after(first, finding) for finding in order[1:])]
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
-    is_wrong = finding.symptom == Symptom.WRONG
-    return is_wrong, not finding.is_of_machine, _believable(finding.gain), finding.cost_share
+def _rank(finding: Finding) -> tuple[bool, bool, bool, float, float]:
+    # A run that stands still has no speed.
+    is_wrong = finding.symptom in (Symptom.WRONG, Symptom.STUCK)
+    gain = _believable(finding.gain)
+    if finding.exhaustion is not None:
+        gain = AS_MUCH_AS[finding.severity]
+    # What grows will cost more than it has so far.
+    is_growing = finding.symptom == Symptom.SLOWING_DOWN and finding.severity != Severity.MENTION
+    return is_wrong, not finding.is_of_machine, is_growing, gain, finding.cost_share
 
 
 def _believable(gain: Gain) -> float:

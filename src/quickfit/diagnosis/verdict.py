@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quickfit import units
+from quickfit.diagnosis import silence, slowing
 from quickfit.diagnosis.resource import limit_of_input
 from quickfit.errors import SignalMissing
 from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity, Symptom
@@ -48,6 +49,12 @@ def verdict(
     signals: Signals, findings: list[Finding], parts: Breakdown | None, device: DeviceVerdict
 ) -> Verdict:
     """Return the verdict of a run."""
+    stuck = [f for f in findings if f.symptom == Symptom.STUCK and f.severity == Severity.SEVERE]
+    if stuck:
+        return Verdict("stuck", silence.headline(signals, stuck[0]))
+    has_few_steps = parts is None or parts.steps < MIN_STEPS
+    if has_few_steps and (quiet := silence.unexplained(signals)):
+        return Verdict("stuck", quiet)
     if parts is None:
         return _no_steps(signals)
     if parts.steps < MIN_STEPS:
@@ -57,10 +64,16 @@ def verdict(
             f"inconclusive: {MIN_STEPS} steps are needed for a verdict, {few} were seen",
         )
     busy = _busy(signals)
-    notes = (busy,) if busy else ()
+    notes = (*((busy,) if busy else ()), *slowing.notes(signals, findings))
     reported = [finding for finding in findings if finding.severity != Severity.MENTION]
+    if reported and reported[0].symptom == Symptom.SLOWING_DOWN:
+        return Verdict("findings", slowing.headline(reported[0], signals), notes=notes)
     if reported:
-        return Verdict("findings", _headline(reported[0]), notes=notes)
+        text = _headline(reported[0]) + _also_running_out(reported)
+        return Verdict("findings", text, notes=notes)
+    slower = slowing.unexplained(signals)
+    if slower:
+        return Verdict("inconclusive", slower, notes=(busy,) if busy else ())
     said = _without_findings(signals, parts, notes)
     if said.kind == "compute-bound" and device.status == "unused":
         # The model is the limit only because it runs in the wrong place.
@@ -83,9 +96,29 @@ def _headline(first: Finding) -> str:
     share = units.share(first.cost_share)
     if first.symptom == Symptom.WRONG:
         return f"trains on wrong numbers: {first.summary}"
+    if first.exhaustion is not None:
+        return running_out(first)
     text = words[claim].format(share=share) if claim in words else f"{first.summary} ({share})"
     text += f" ({first.resource})" if claim in words and first.resource else ""
     return f"{text}; the first fix makes it about {units.factor(first.gain.likely)} as fast"
+
+
+def running_out(found: Finding) -> str:
+    """Say what a finding uses up, and when there is no more of it."""
+    used = found.exhaustion
+    if used is None or used.in_s is None:
+        return found.summary
+    when = f"in about {units.about(used.in_s)}" if used.in_s > 0 else "now"
+    return f"{found.summary}; at this rate the limit of {used.what} is reached {when}"
+
+
+def _also_running_out(reported: list[Finding]) -> str:
+    """Say that the run will not last, where speed is what comes first."""
+    found = [f for f in reported[1:] if f.exhaustion and f.severity == Severity.SEVERE]
+    used = found[0].exhaustion if found and reported[0].exhaustion is None else None
+    if used is None or used.in_s is None:
+        return ""
+    return f"; and the limit of {used.what} is reached in about {units.about(used.in_s)}"
 
 
 def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]) -> Verdict:

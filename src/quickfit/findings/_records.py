@@ -85,6 +85,31 @@ class Gain:
 
 
 @dataclass(frozen=True)
+class Exhaustion:
+    """What a run uses more and more of, and when there is no more of it.
+
+    Args:
+        what: `memory`, `GPU memory` or `open files`.
+        unit: `bytes` or `count`.
+        grown: by how much it grew while it was watched.
+        each: by how much with every `per`; None where it grows with the time.
+        per_s: by how much in a second.
+        limit: how much there is; None where the system does not tell.
+        in_s: until the limit is reached at this rate; None without a limit.
+        per: what it grows with: a `step`, or a `round` that builds a model.
+    """
+
+    what: str
+    unit: str
+    grown: float
+    each: float | None
+    per_s: float
+    limit: float | None
+    in_s: float | None
+    per: str = "step"
+
+
+@dataclass(frozen=True)
 class Fix:
     """The change that removes a cause.
 
@@ -114,7 +139,8 @@ class Finding:
     `claims` names the parts of the breakdown those seconds are taken from. A cause gives the
     share of the step time, unless `is_of_whole` says that it is of all of the training.
     `resource` is what the input has run out of, where the steps wait for it. `is_of_machine`
-    marks what the script suffers from and cannot change.
+    marks what the script suffers from and cannot change. `exhaustion` says what runs out: it, and
+    not the time, is what a finding about memory costs. `is_past` marks a silence that ended.
     """
 
     summary: str
@@ -133,6 +159,8 @@ class Finding:
     is_of_whole: bool = False
     is_of_machine: bool = False
     resource: str = ""
+    exhaustion: Exhaustion | None = None
+    is_past: bool = False
 
 
 @dataclass(frozen=True)

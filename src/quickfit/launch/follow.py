@@ -1,4 +1,8 @@
-"""The early verdict: said once, while the script runs, as soon as the evidence is enough."""
+"""What is said while a script runs, as soon as the evidence is enough.
+
+The early verdict is said once. A training that slows down or holds more and more memory does so
+later: the recording is looked at again and again, at growing distances.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quickfit.errors import QuickfitError
+from quickfit.launch.commands import run_command
 from quickfit.launch.place import Place
 from quickfit.launch.status import say
 from quickfit.recording.schema import PROCESS_SUFFIX
 
 if TYPE_CHECKING:
-    from quickfit.findings import Diagnosis
+    from quickfit.findings import Diagnosis, Finding
 
 # Fewer steps, or a shorter time, and autotune and cold caches still decide what is seen.
 MIN_STEPS = 20
@@ -26,6 +31,10 @@ POLL_S = 1.0
 RETRY_S = 10.0
 # A diagnosis that took 0.1 s is not tried again for 10 s: 1 % of one core.
 BACK_OFF = 100.0
+# Later looks are this much further apart each time: a long run is looked at a few dozen times.
+FURTHER = 1.25
+# What comes later: a finding of one of these is said when two looks in a row have it.
+LATER = ("slowing-down", "memory")
 _SPAN = (
     "SELECT sum(n), min(first), max(last) FROM ("
     " SELECT count(*) AS n, min(begin_s) AS first, max(end_s) AS last FROM steps"
@@ -59,6 +68,7 @@ class Follower:
         place: the run.
         pid: the script's process.
         diagnose: reads a recording; by default quickfit's own.
+        command: what to run, once, when the training is found to slow down or to grow.
         clock: seconds that only grow.
     """
 
@@ -68,20 +78,26 @@ class Follower:
         pid: int,
         *,
         diagnose: Callable[[Path], Diagnosis] | None = None,
+        command: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._place = place
         self._file = place.working / f"{pid}{PROCESS_SUFFIX}"
         self._diagnose = diagnose or _diagnose
         self._clock = clock
-        self._next_s = clock() + POLL_S
+        self._command = command
+        self._begin_s = clock()
+        self._next_s = self._begin_s + POLL_S
         self._seen: tuple[Any, ...] = ()  # sizes and times of the files
+        self._suspects: set[str] = set()
+        self._announced: set[str] = set()
         self.is_done = False
+        self._is_off = False
 
     def poll(self) -> None:
-        """Say the early verdict if it is due and can be given."""
+        """Say what is due and can be said."""
         now = self._clock()
-        if self.is_done or now < self._next_s:
+        if self._is_off or now < self._next_s:
             return
         self._next_s = now + POLL_S
         seen = self._stamp()
@@ -105,14 +121,40 @@ class Follower:
             return
         begin = self._clock()
         try:
-            self._conclude(self._diagnose(self._place.working), seen)
+            diagnosis = self._diagnose(self._place.working)
+            if not self.is_done:
+                self._conclude(diagnosis, seen)
+            self._announce(diagnosis, seen)
         except QuickfitError:
             pass  # the final report says it, if it still holds then
         except Exception as error:  # noqa: BLE001 - anything: the user's run comes first
-            self.is_done = True
+            self.is_done = self._is_off = True
             say(f"no early verdict ({type(error).__name__}: {error})", mid_run=True)
         end = self._clock()
-        self._next_s = end + max(RETRY_S, BACK_OFF * (end - begin))
+        further_s = (FURTHER - 1.0) * (end - self._begin_s) if self.is_done else 0.0
+        self._next_s = end + max(RETRY_S, BACK_OFF * (end - begin), further_s)
+
+    def _announce(self, diagnosis: Diagnosis, seen: Progress) -> None:
+        """Say what has come up since, once it was there twice."""
+        later = [finding for finding in diagnosis.findings if finding.symptom in LATER]
+        for finding in later:
+            if finding.cause in self._suspects and finding.cause not in self._announced:
+                self._announced.add(finding.cause)
+                self._tell(finding, seen)
+        self._suspects = {finding.cause for finding in later}
+
+    def _tell(self, finding: Finding, seen: Progress) -> None:
+        where = finding.where.short if finding.where is not None else ""
+        summary = " ".join(finding.summary.split())
+        text = f"{summary}{f' — {where}' if where else ''} ({finding.cause})"
+        say(f"{_LEADS[finding.symptom]} (step {seen.steps}): {text}", mid_run=True)
+        before = self._place.facts.get("announced") or []
+        noted = {"cause": finding.cause, "at_step": seen.steps, "after_s": round(seen.span_s, 1)}
+        self._place.note(announced=[*before, noted])
+        command, self._command = self._command, None
+        if command is not None:
+            told = {"CAUSE": finding.cause, "MESSAGE": text, "PLACE": where}
+            run_command(command, told | {"RECORDING": str(self._place.folder)})
 
     def _conclude(self, diagnosis: Diagnosis, seen: Progress) -> None:
         steps = diagnosis.breakdown.steps if diagnosis.breakdown else 0
@@ -131,6 +173,9 @@ class Follower:
         say(
             f"early verdict (step {seen.steps}): {headline} — final report at the end", mid_run=True
         )
+
+
+_LEADS = {"slowing-down": "slowing down", "memory": "memory grows"}
 
 
 def _diagnose(folder: Path) -> Diagnosis:

@@ -21,6 +21,7 @@ from quickfit.launch.follow import Follower
 from quickfit.launch.interpreter import dropped_flags
 from quickfit.launch.place import Place, prepare
 from quickfit.launch.process import Ending, ScriptProcess, end_as
+from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.reactions import Forwarder, InterruptAnswer
 from quickfit.launch.signals import SignalWatch
 from quickfit.launch.status import say
@@ -34,6 +35,21 @@ _IDLE_TICK_S = 0.5
 _SHORT_TICK_S = 0.05
 # A second Ctrl-C in a hurry does not cost the report; a later one means it.
 _PATIENCE_WITH_REPORT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What is said while a script runs, and what is done about it.
+
+    Args:
+        stuck_after_s: how long it may be quiet before that is called stuck; None: 30 s.
+        on_stuck: a command to run, once, when it is called stuck.
+        on_slowdown: a command to run, once, when it is found to slow down.
+    """
+
+    stuck_after_s: float | None = None
+    on_stuck: str | None = None
+    on_slowdown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,7 @@ def run(
     early: bool = True,
     log_lines: bool | None = None,
     memory: bool = False,
+    watching: Watching | None = None,
 ) -> NoReturn:
     """Run a script under observation, print the report, end as the script ended.
 
@@ -71,6 +88,7 @@ def run(
         early: say the early verdict while it runs.
         log_lines: read TensorFlow's log on stderr; None: if that is a terminal.
         memory: find the lines that hold more and more memory; steps are slow meanwhile.
+        watching: when it is called stuck, and what to run then.
 
     Raises:
         UsageError: the target cannot be run, or the folder cannot be used.
@@ -78,7 +96,13 @@ def run(
     patience = _Patience()
     early = early and not memory  # a slowed run says nothing about speed
     seen = observe(
-        target, output=output, stop=stop, early=early, log_lines=log_lines, memory=memory
+        target,
+        output=output,
+        stop=stop,
+        early=early,
+        log_lines=log_lines,
+        memory=memory,
+        watching=watching or Watching(),
     )
     ending = Ending(seen.exit_code, seen.signal)
     try:
@@ -101,9 +125,11 @@ def observe(
     early: bool = True,
     log_lines: bool | None = None,
     memory: bool = False,
+    watching: Watching | None = None,
 ) -> Observation:
     """Do all that `run` does, but print no final report and return how the script ended.
 
+    Without `watching` nothing is said of a script that is quiet.
     Call it from the main thread; processes that are no children of the script are spared.
     """
     target.check()
@@ -122,8 +148,14 @@ def observe(
             relay.start()
         place.note(pid=script.pid)
         answer = InterruptAnswer(place)
-        follower = Follower(place, script.pid) if early else None
-        ending = _wait(script, signals, answer, follower, relay)
+        watches: list[Follower | QuietWatch] = []
+        if early:
+            command = watching.on_slowdown if watching is not None else None
+            watches.append(Follower(place, script.pid, command=command))
+        if watching is not None:
+            limit_s, command = watching.stuck_after_s, watching.on_stuck
+            watches.append(QuietWatch(place, script.pid, limit_s=limit_s, command=command))
+        ending = _wait(script, signals, answer, watches, relay)
         place.note_end(ending)
         if relay:
             relay.settle(signals)
@@ -139,7 +171,7 @@ def _wait(
     script: ScriptProcess,
     signals: SignalWatch,
     answer: InterruptAnswer,
-    follower: Follower | None,
+    watches: list[Follower | QuietWatch],
     relay: Relay | None,
 ) -> Ending:
     forwarder = Forwarder(script)
@@ -153,8 +185,9 @@ def _wait(
         answer.poll()
         if relay is not None:
             relay.poll()
-        if follower is not None and not answer.is_pending:
-            follower.poll()
+        if not answer.is_pending and not answer.is_given:
+            for watch in watches:
+                watch.poll()
     return ending
 
 

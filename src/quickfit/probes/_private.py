@@ -62,6 +62,7 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "Model.save": Wanted(("self", "filepath")),
             "Model.save_weights": Wanted(("self", "filepath")),
         },
+        "tensorflow.python.client.session": {"BaseSession.run": Wanted(("self", "fetches"))},
         "tensorflow.python.checkpoint.checkpoint": {
             "Checkpoint.save": Wanted(("self", "file_prefix")),
             "Checkpoint.write": Wanted(("self", "file_prefix")),
@@ -171,12 +172,19 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "_attach_error_metadata": Wanted(uses=("ag_source_map",)),
         },
     },
+    "tracing": {
+        "tensorflow.python.framework.func_graph": {
+            "func_graph_from_py_func": Wanted(("name", "python_func"), ("func_graph",)),
+        },
+    },
     "devices": {"tensorflow.python.framework.ops": {"device_v2": Wanted(("device_name",))}},
     "memory": {
         "tensorflow.python.framework.ops": {
             "EagerTensor": Wanted(),
             "Graph": Wanted(),
+            "Operation": Wanted(),
         },
+        "tensorflow.python.eager.backprop": {"GradientTape": Wanted()},
         "tensorflow.python.ops.resource_variable_ops": {"BaseResourceVariable": Wanted()},
         "tensorflow.python.eager.polymorphic_function.polymorphic_function": {"Function": Wanted()},
         "keras.src.models.model": {"Model": Wanted()},

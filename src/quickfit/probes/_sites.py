@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Lines that are told apart; a script that has more is generated code.
 MAX_SITES = 400
 # Kinds of calls that train; a compiled function may or may not.
-TRAINS = ("train", "apply", "gradient", "tape")
+TRAINS = ("train", "apply", "gradient", "tape", "session")
 # The flag of a generator function's code (`inspect.CO_GENERATOR`).
 CO_GENERATOR = 0x20
 _USER, _KERAS, _TENSORFLOW, _LIBRARY = 0, 1, 2, 3

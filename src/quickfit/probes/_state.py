@@ -70,6 +70,8 @@ class WatchedIterator:
     has_model: bool = True
     failures: int = 0
     dataset_id: int | None = None
+    # It was recorded before a loop had taken it.
+    was_waiting: bool = False
     ending: Any = None
 
 
@@ -94,6 +96,8 @@ class State:
     # Called after every `fit`: a script that watches itself reports then.
     after_loop: Callable[[], None] | None = None
     steps: int = 0
+    # Batches of validation, `evaluate` and `predict`, which are steps of no training loop.
+    looked: int = 0
     stop_steps: int | None = None
     stop_at_s: float | None = None
     # Asked after every step, in a trial: True ends the script there.

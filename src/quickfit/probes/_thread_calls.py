@@ -182,7 +182,7 @@ class ThreadCalls:
         loop = self.loop
         # In a loop that only predicts, the prediction is the step.
         is_head = loop is not None and loop.head is site and kind in _AROUND
-        if kind in ("function", "train") or is_head:
+        if kind in ("function", "train", "session") or is_head:
             self.call_s += took_s
         site.last_s, site.last_took_s = ended_s, took_s
         # A save or an evaluation after the last step of an epoch belongs to the loop before it.
@@ -211,7 +211,8 @@ class ThreadCalls:
     def _new_site(
         self, key: tuple[int, int], kind: str, subject: Any, frame: FrameType
     ) -> Site | None:
-        if not is_eager() or len(self.sites) >= MAX_SITES:
+        # A session runs a graph that is built without running it.
+        if (kind != "session" and not is_eager()) or len(self.sites) >= MAX_SITES:
             return None
         # Once a line has run often, Python 3.11 makes the same call from another instruction.
         written = (key[0], position(frame), kind, name_of(subject))

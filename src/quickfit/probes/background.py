@@ -26,10 +26,13 @@ from quickfit.probes import (
     overhead,
     py_input,
     tf_data,
+    tracing,
 )
 from quickfit.probes._guard import fail
 from quickfit.probes._state import State, now
-from quickfit.probes.stacks import StackSampler
+from quickfit.probes.raising import Raising
+from quickfit.probes.silence import Silence
+from quickfit.probes.stacks import StackSampler, Standing
 
 # Twenty stacks a second name a line that takes a tenth of the time within a minute.
 SAMPLE_EVERY_S = 0.05
@@ -54,6 +57,8 @@ class Background:
         self.machine: machine.MachineReader = state.kept.setdefault(
             "machine", machine.MachineReader(state)
         )
+        self.silence: Silence = state.kept.setdefault("silence", Silence(state))
+        self.raising: Raising = state.kept.setdefault("raising", Raising(state))
         self.slower = 1.0
         self.failures = 0
         self.budget_from_s = self.budget_cpu_s = 0.0
@@ -91,6 +96,7 @@ class Background:
                 if self.state.is_paused:
                     continue
                 self._quietly("stacks", self.stacks.sample)
+                self._quietly("silence", self._listen)
                 if now() >= next_counters or self.state.writer.pending_steps > MAX_PENDING:
                     self._read_counters()
                     self._keep_budget(now())
@@ -112,6 +118,8 @@ class Background:
             self._quietly("memory", lambda: allocations.write(state))
             self._quietly("copies", lambda: copies.read(state))
             self._quietly("calls", lambda: graph_loop.read(state))
+            if self.silence.is_silent:
+                self._read_silence()
         self._quietly("stacks", lambda: _user_modules.keep_sources(state))
         self._quietly("py_input", lambda: py_input.write_totals(state))
         self._quietly("callbacks", lambda: callbacks.write_totals(state))
@@ -119,6 +127,28 @@ class Background:
         state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()
         self._quietly("machine", lambda: overhead.write(state))
         self._write()
+
+    def _listen(self) -> None:
+        self.silence.tick(now())
+
+    def _read_silence(self) -> None:
+        """Read what tells why nothing moves."""
+        state, silence = self.state, self.silence
+        found: list[Standing] = []
+        self._quietly("silence", lambda: found.extend(silence.write(self.stacks)))
+        self._quietly("silence", lambda: tracing.write(state))
+        self._quietly("tf_data", lambda: tf_data.read_waiting(state))
+        # A process that the script started cannot know whether the run moves.
+        if self._is_running and state.writer.facts.get("role") == "main":
+            look = self.raising.look
+            self._quietly("raising", lambda: look(found, silence.since_s, self._wait))
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait for so long; True, at once, if the thread is asked to end."""
+        is_asked = self._wake.acquire(timeout=seconds)
+        if is_asked:
+            self._wake.release()  # for the loop, which ends then
+        return is_asked
 
     def _write(self) -> None:
         try:

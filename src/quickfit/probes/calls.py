@@ -29,6 +29,7 @@ OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 TRAINER = "keras.src.backend.tensorflow.trainer"
 MODELS = "keras.src.models.model"
 CHECKPOINTS = "tensorflow.python.checkpoint.checkpoint"
+SESSIONS = "tensorflow.python.client.session"
 
 # By module: class, method, kind of call.
 _METHODS = {
@@ -52,6 +53,7 @@ _METHODS = {
     ],
     MODELS: [("Model", "save", "save"), ("Model", "save_weights", "save")],
     CHECKPOINTS: [("Checkpoint", "save", "save"), ("Checkpoint", "write", "save")],
+    SESSIONS: [("BaseSession", "run", "session")],
 }
 # Inside `fit`, these count as well: a callback that saves or predicts.
 _ASIDE = ("save", "predict", "evaluate", "test")

@@ -30,6 +30,8 @@ MAX_INNER_STEPS = 20
 CPU_EVERY = 8
 # Instructions of a loop that are learned by heart.
 MAX_INSTRUCTIONS = 200
+# Kinds of calls that are a part of a step; others are a step by themselves.
+_IN_LOOPS = ("next", "function", "tape", "session")
 
 
 class HandLoop:
@@ -251,7 +253,7 @@ class LoopFinder:
 
 def _place(site: Site, body: Body | None) -> Place:
     """Return the line of the loop; a call of Keras that is a step by itself stands for it."""
-    if body is None or not body.line or site.kind not in ("next", "function", "tape"):
+    if body is None or not body.line or site.kind not in _IN_LOOPS:
         return site.place
     return Place(absolute(body.code.co_filename), body.line, body.code.co_name)
 

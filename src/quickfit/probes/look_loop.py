@@ -55,7 +55,9 @@ def step_begins(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
 
 def step_ends(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
     """Observe the end of a batch."""
-    loop = callbacks.loop
+    loop, state = callbacks.loop, Current.state
+    if state is not None:
+        state.looked += 1
     if loop is None or loop.kind == "fit":
         return list.__iter__(callbacks)
     return cb.step_ends(callbacks)

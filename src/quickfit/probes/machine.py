@@ -12,6 +12,7 @@ from quickfit.probes import threads
 from quickfit.probes._state import State, now
 from quickfit.probes._system_files import number, numbers, text
 from quickfit.probes.cgroup import Limits
+from quickfit.probes.clock import Clock
 from quickfit.probes.collector import Collector
 from quickfit.probes.storage import DataFolders
 
@@ -33,6 +34,7 @@ class MachineReader:
         self.disk_wait_s: float | None = None
         self._limits = Limits()
         self._collector = Collector()
+        self._clock = Clock()
         self._groups = threads.ThreadGroups()
         self._folders = DataFolders()
         self._blocks: int | None = None
@@ -55,6 +57,7 @@ class MachineReader:
         )
         own = process_counters(text("/proc/self/stat"))
         io = numbers(text("/proc/self/io"))
+        status = text("/proc/self/status")
         return (
             now(),
             times.user + times.system,
@@ -70,7 +73,7 @@ class MachineReader:
             own["minor_faults"],
             io.get("rchar"),
             self.disk_wait_s,
-            swap_bytes(text("/proc/self/status")),
+            status_bytes(status, "VmSwap"),
             swapped_bytes(text("/proc/vmstat")),
             pressure(text("/proc/pressure/io")),
             pressure(text("/proc/pressure/memory")),
@@ -79,6 +82,9 @@ class MachineReader:
             self._limits.used_bytes(),
             self._python_blocks(),
             *self._collector.read(),
+            status_bytes(status, "RssFile"),
+            status_bytes(status, "VmData"),
+            self._clock.hz(),
         )
 
     def _read_threads(self) -> None:
@@ -104,6 +110,7 @@ class MachineReader:
             "memory_limit_bytes": self._limits.limit_bytes,
             "memory_bytes": _kibibytes(memory.get("MemTotal")),
             "swap_total_bytes": _kibibytes(memory.get("SwapTotal")),
+            "open_files_limit": open_files_limit(),
         }
         for name, value in facts.items():
             self.state.writer.add("meta", (name, json.dumps(value)))
@@ -146,9 +153,12 @@ def pressure(told: str | None) -> float | None:
     return float(told.split("avg10=", 1)[1].split()[0]) / 100
 
 
-def swap_bytes(status: str | None) -> int | None:
-    """Return how much of this process lies in swap."""
-    return _kibibytes(number(status, "VmSwap"))
+def status_bytes(status: str | None, name: str) -> int | None:
+    """Return a size of `/proc/self/status`.
+
+    `VmSwap` lies in swap, `RssFile` are pages of files, `VmData` was asked for, used or not.
+    """
+    return _kibibytes(number(status, name))
 
 
 def swapped_bytes(vmstat: str | None) -> int | None:
@@ -164,6 +174,16 @@ def open_files() -> int | None:
         return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:
         return None
+
+
+def open_files_limit() -> int | None:
+    """Return how many files the process may have open."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _kibibytes(told: int | None) -> int | None:

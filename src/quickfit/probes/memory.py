@@ -1,4 +1,4 @@
-"""Counts live tensors, variables, graphs, functions and models, and reads device memory.
+"""Counts live tensors, variables, graphs, models and their like, and reads device memory.
 
 Counting walks all objects of the garbage collector while Python's lock is held: 50 ms for 300,000
 objects. So it is done rarely, and not at all on a huge heap. It happens inside one call from C
@@ -41,6 +41,9 @@ _CLASSES = {
         "Function",
     ),
     "models": ("keras.src.models.model", "Model"),
+    "operations": ("tensorflow.python.framework.ops", "Operation"),
+    "tapes": ("tensorflow.python.eager.backprop", "GradientTape"),
+    "files": ("_io", "FileIO"),
 }
 
 
@@ -49,6 +52,7 @@ class Census:
 
     def __init__(self) -> None:
         self.due_s: float | None = None
+        self.is_training = False
         self.is_too_large = False
         self.device_due_s = 0.0
 
@@ -59,6 +63,9 @@ def read(state: State) -> None:
     at_s = now()
     if not has_begun(state):
         return
+    if not census.is_training and _is_training(state):
+        # What was counted before the first steps has nothing to be compared with.
+        census.is_training, census.due_s = True, None
     if census.due_s is None or at_s >= census.due_s:
         began_s = time.thread_time()
         is_first = census.due_s is None
@@ -75,10 +82,14 @@ def has_begun(state: State) -> bool:
     """Tell whether training is under way: TensorFlow is there and some steps were taken."""
     if "tensorflow.python.framework.ops" not in sys.modules:
         return False
-    if any(loop.steps >= FIRST_STEP for loop in state.loops):
+    if _is_training(state):
         return True
     came_s: float = state.kept.setdefault("tensorflow_came_s", now())
     return now() - came_s >= WITHOUT_LOOP_S and not state.loops
+
+
+def _is_training(state: State) -> bool:
+    return any(loop.steps >= FIRST_STEP for loop in state.loops)
 
 
 def _count(state: State, census: Census) -> None:

@@ -92,13 +92,14 @@ def _record(concrete_function: Any, state: State) -> None:
     began_s = getattr(graph, "_quickfit_began_s", at_s)
     number = _function_number(options.function_cache, state)
     function = _known_place(number, frame, options, state)
-    caller = state.source(_caller(frame))
+    caller = state.source(line_of(frame))
     loop = state.current_loop()
     objects = state.kept.setdefault("traced objects", Numbers())
     found, more = leaves(frame.f_locals["function_type"], objects)
     is_nested = _tracing_frame(frame.f_back) is not None
     if function is not None and not is_nested:
         _label_uses.follow(concrete_function, state)
+    state.new_id("trace")
     state.writer.add(
         "traces",
         (
@@ -165,8 +166,8 @@ def _tracing_frame(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def _caller(frame: FrameType | None) -> Place | None:
-    """Return the user's line that made the call, also when it runs as autograph rewrote it."""
+def line_of(frame: FrameType | None) -> Place | None:
+    """Return the user's line at or above a frame, also when it runs as autograph rewrote it."""
     rewritten: tuple[str, int] | None = None
     while frame is not None:
         code = frame.f_code

@@ -22,6 +22,7 @@ from quickfit.probes import (
     calls,
     devices,
     eager_ops,
+    ending,
     fit_loop,
     hand_loop,
     py_input,
@@ -38,6 +39,8 @@ from quickfit.recording.writer import Writer
 
 # In the order of installation. Each has PROBE and patches(probe).
 _HOOKING = (calls, fit_loop, tf_data, py_input, retracing, devices)
+# Those that the background thread asks by itself.
+_READING = ("stacks", "machine", "silence", "raising")
 _background: Background | None = None
 # What a recording that was ended from inside knew of the hooks.
 _last: State | None = None
@@ -77,7 +80,18 @@ def start(
         after_in_parent=_after_fork_in_parent,
         after_in_child=_after_fork_in_child,
     )
-    atexit.register(finish)
+    atexit.register(_at_exit)
+
+
+def _at_exit() -> None:
+    state = Current.state
+    # A notebook goes on after an error, and Python keeps the last one.
+    if state is not None and "inside" not in state.kept:
+        try:
+            ending.note(state)
+        except Exception as error:  # anything: the script ends as it would have
+            state.writer.add("notes", (time.perf_counter(), f"how it ended: {error!r:.200}"))
+    finish()
 
 
 def finish() -> None:
@@ -168,7 +182,7 @@ def _new_state(folder: Path, role: str) -> State:
     for module in _HOOKING:
         probe: Probe = module.new_probe()
         state.probes[probe.name] = probe
-    for name in ("stacks", "machine", "memory", "eager_ops", "callbacks"):
+    for name in (*_READING, "memory", "eager_ops", "callbacks"):
         state.probes[name] = Probe(name, state="active")
     return state
 

@@ -12,6 +12,7 @@ import operator
 import sys
 import threading
 from types import FrameType
+from typing import NamedTuple
 
 from quickfit.probes._places import absolute, is_user_file
 from quickfit.probes._state import State, now
@@ -24,6 +25,19 @@ _INPUT_FUNCTIONS = {"generator_py_func", "generator_next_fn", "get_tf_iterator",
 _INPUT_FILES = ("script_ops.py", "py_dataset_adapter.py", "from_generator_op.py")
 
 Key = tuple[tuple[str, int, str], ...]
+
+
+class Standing(NamedTuple):
+    """Where a thread is at one moment.
+
+    Args:
+        is_still: it was there half a second ago, too.
+    """
+
+    ident: int
+    role: str
+    key: Key
+    is_still: bool = False
 
 
 class StackSampler:
@@ -46,21 +60,33 @@ class StackSampler:
                 continue
             key, is_input = _walk(frame)
             loop = loops.get(thread)
-            role = "main" if thread == main or loop else "input" if is_input else "other"
+            role = _role(is_main=thread == main or loop is not None, is_input=is_input)
             if role == "other" and not any(is_user_file(file) for file, _, _ in key):
                 continue
             loop = loop or (active[-1] if active else None)
             entry = (role, loop.id if loop else None, key)
             self._counts[entry] = self._counts.get(entry, 0) + 1
 
+    def standing(self) -> list[Standing]:
+        """Return where every thread of the script is, also those without code of the user."""
+        main, loops = threading.main_thread().ident, self.state.loop_of_thread
+        found = []
+        for thread, frame in all_frames().items():
+            if thread != self.own_thread:
+                key, is_input = _walk(frame)
+                role = _role(is_main=thread == main or thread in loops, is_input=is_input)
+                found.append(Standing(thread, role, key))
+        return found
+
     def write(self) -> None:
         """Record the counts since the last time."""
         at_s = now()
         counts, self._counts = self._counts, {}
         for (role, loop, key), seen in counts.items():
-            self.state.writer.add("samples", (at_s, self._stack_id(role, key), loop, seen))
+            self.state.writer.add("samples", (at_s, self.stack_id(role, key), loop, seen))
 
-    def _stack_id(self, role: str, key: Key) -> int:
+    def stack_id(self, role: str, key: Key) -> int:
+        """Return the number of a stack, which is recorded when it is seen for the first time."""
         known = self._stack_ids.get((role, key))
         if known is None and len(self._stack_ids) >= MAX_STACKS:
             key = tuple(frame for frame in key if is_user_file(frame[0]))[:1]
@@ -98,6 +124,10 @@ def all_frames() -> dict[int, FrameType]:
     if not gc.isenabled():
         return sys._current_frames()
     return list(map(operator.call, _UNCOLLECTED))[1]  # type: ignore[return-value]
+
+
+def _role(*, is_main: bool, is_input: bool) -> str:
+    return "main" if is_main else "input" if is_input else "other"
 
 
 def _walk(frame: FrameType | None) -> tuple[Key, bool]:

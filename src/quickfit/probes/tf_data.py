@@ -21,6 +21,8 @@ ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 MAX_WATCHED = 4
 # An iterator that no step has used yet is asked for its model after this long.
 SETTLING_S = 0.1
+# What is recorded of an iterator that no loop has taken yet.
+NO_LOOP, WAITING = 0, "waiting"
 # After so many tries without a model, an iterator has none.
 MAX_FAILURES = 2
 
@@ -65,13 +67,30 @@ def read_pipelines(state: State) -> None:
         iterator = watched.iterator()
         if iterator is None or not watched.has_model or not _is_ready(watched, iterator):
             continue
-        if watched.dataset_id is None:
+        if watched.dataset_id is None or watched.was_waiting:
             _describe(watched, iterator, state)
         if _has_autotune(iterator):
             _read_model(watched, iterator, state)
         else:
             watched.has_model = False
             state.writer.add("notes", (now(), "no pipeline model: autotune is off"))
+
+
+def read_waiting(state: State) -> None:
+    """Record the model of the newest pipelines that no loop has taken, while nothing moves.
+
+    A loop of the script's own is known after its second batch, and `evaluate` after its
+    twentieth; the first may take minutes. When a loop takes such an iterator, its row becomes
+    the loop's.
+    """
+    waiting = [w for w in state.iterators if w.loop is None and w.has_model and not w.failures]
+    for watched in waiting[-MAX_WATCHED:]:
+        iterator = watched.iterator()
+        if iterator is None or not _is_ready(watched, iterator) or not _has_autotune(iterator):
+            continue
+        if watched.dataset_id is None:
+            _describe(watched, iterator, state)
+        _read_model(watched, iterator, state)
 
 
 def _is_ready(watched: WatchedIterator, iterator: Any) -> bool:
@@ -99,6 +118,8 @@ def _read_model(watched: WatchedIterator, iterator: Any, state: State) -> None:
     except Exception as error:  # autotune off (NotFound), graph mode, a distributed iterator
         # Between its creation and its first use an iterator has no model yet.
         watched.failures += 1
+        if watched.loop is None:
+            return
         if watched.failures >= MAX_FAILURES:
             watched.has_model = False
             state.writer.add("notes", (now(), f"no pipeline model: {type(error).__name__}"))
@@ -115,12 +136,14 @@ def _read_model(watched: WatchedIterator, iterator: Any, state: State) -> None:
 
 
 def _describe(watched: WatchedIterator, iterator: Any, state: State) -> None:
-    """Record the chain of operations behind an iterator, once."""
+    """Record the chain of operations behind an iterator: once, and when a loop takes it."""
     dataset, loop = getattr(iterator, "_dataset", None), watched.loop
-    if dataset is None or loop is None:
+    if dataset is None:
         return
     watched.dataset_id = describe_chain(dataset, state)
-    state.writer.add(
-        "iterators",
-        (watched.id, loop.id, watched.phase, watched.dataset_id, watched.created_s),
-    )
+    if loop is not None and watched.was_waiting:
+        watched.failures = 0  # it may have been asked before it was used
+    watched.was_waiting = loop is None
+    of = (loop.id, watched.phase) if loop is not None else (NO_LOOP, WAITING)
+    row = (watched.id, *of, watched.dataset_id, watched.created_s)
+    state.writer.add("iterators", row)

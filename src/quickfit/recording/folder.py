@@ -128,6 +128,8 @@ def read_run_file(folder: Path) -> dict[str, Any]:
         del facts["early"]
     if not shapes.are_log_lines(facts.get("log_lines", [])):
         del facts["log_lines"]
+    if not shapes.are_silences(facts.get("quiet", [])):
+        del facts["quiet"]
     return facts
 
 

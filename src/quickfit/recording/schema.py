@@ -84,13 +84,25 @@ TABLES: dict[str, str] = {
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",
     # How often a stack was seen, per half second.
     "samples": "at_s REAL, stack INTEGER, loop INTEGER?, seen INTEGER",
+    # Only while nothing moves: the stack that each thread of the script is at, when it changes.
+    "threads": "at_s REAL, native_id INTEGER?, name TEXT, role TEXT, stack INTEGER",
+    # One short look at a thread while nothing moves: the exceptions that it raised and caught.
+    "raises": (
+        "at_s REAL, window_s REAL, role TEXT, name TEXT, message TEXT, file TEXT?, line INTEGER?, "
+        "caught_file TEXT?, caught_line INTEGER?, count INTEGER"
+    ),
+    # Only while nothing moves: a trace that is under way.
+    "tracing": (
+        "at_s REAL, name TEXT, file TEXT?, line INTEGER?, since_s REAL, operations INTEGER"
+    ),
     "machine": (
         "at_s REAL, cpu_s REAL, main_cpu_s REAL?, rss_bytes INTEGER?, run_delay_s REAL?, "
         "main_run_delay_s REAL?, system_busy_s REAL?, read_bytes INTEGER?, major_faults "
         "INTEGER?, threads INTEGER?, pressure REAL?, minor_faults INTEGER?, chars_read "
         "INTEGER?, disk_wait_s REAL?, swap_bytes INTEGER?, system_swapped_bytes INTEGER?, "
         "io_pressure REAL?, memory_pressure REAL?, open_files INTEGER?, throttled_s REAL?, "
-        "cgroup_bytes INTEGER?, python_blocks INTEGER?, collections INTEGER?, collecting_s REAL?"
+        "cgroup_bytes INTEGER?, python_blocks INTEGER?, collections INTEGER?, collecting_s REAL?, "
+        "file_bytes INTEGER?, data_bytes INTEGER?, clock_hz REAL?"
     ),
     # CPU and waiting for a core of the process's threads, by what they do; running totals.
     "thread_groups": ("name TEXT, at_s REAL, threads INTEGER, cpu_s REAL, run_delay_s REAL?"),

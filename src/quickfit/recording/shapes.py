@@ -208,7 +208,10 @@ META: dict[str, Check] = {
     "memory_limit_bytes": _may_miss(is_whole),
     "memory_bytes": _may_miss(is_whole),
     "swap_total_bytes": _may_miss(is_whole),
+    "open_files_limit": _may_miss(is_whole),
     "cells": _object_of(_is_text, _is_text),
+    "cluster": _is_text,
+    "ended_by": _facts({"type": _is_text, "message": _is_text, "file": _is_text, "line": is_whole}),
     "machine_accelerators": _list_of(_is_text),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
@@ -238,3 +241,40 @@ def _is_log_line(value: Any) -> bool:
 
 # What `run.json` keeps of TensorFlow's log.
 are_log_lines: Check = _list_of(_is_log_line)
+
+_SILENCE: dict[str, Check] = {
+    "text": _is_text,
+    "step": is_whole,
+    "quiet_s": is_number,
+    "moved_again_s": _may_miss(is_number),
+    "cause": _may_miss(_is_text),
+    "summary": _may_miss(_is_text),
+    "file": _may_miss(_is_text),
+    "line": _may_miss(is_whole),
+    "also_file": _may_miss(_is_text),
+    "also_line": _may_miss(is_whole),
+    "moves": _may_miss(_is_flag),
+}
+# The units an `Evidence` may have.
+_UNITS = ("s", "bytes", "share", "factor", "count", "per_s")
+
+
+def _is_evidence(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(_is_text(value.get(name)) for name in ("what", "unit", "detail"))
+        and value["unit"] in _UNITS
+        and is_number(value.get("value"))
+    )
+
+
+def _is_silence(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(check(value.get(name)) for name, check in _SILENCE.items())
+        and _may_miss(_list_of(_is_evidence))(value.get("evidence"))
+    )
+
+
+# What `run.json` keeps of the times that a run was quiet.
+are_silences: Check = _list_of(_is_silence)

@@ -24,6 +24,9 @@ BOUNDS = {
     "allocations": 20_000,
     "samples": 40_000,
     "traces": 4_000,
+    "threads": 4_000,
+    "raises": 1_000,
+    "tracing": 2_400,
 }
 BLOCK_STEPS = 100
 # The newest steps stay in full: trends and verdicts look at them.
@@ -44,6 +47,9 @@ _SERIES = {
     "objects": "kind",
     "device_memory": "device",
     "allocations": "file, line",
+    "threads": "native_id, name",
+    "raises": "name, file, line",
+    "tracing": "name",
 }
 
 
@@ -104,6 +110,8 @@ def _write_block(db: sqlite3.Connection, rows: list[tuple[float, ...]]) -> None:
         index = bin_of(row[4] - row[3])
         histogram[index] = histogram.get(index, 0) + 1
     sums = {name: sum(row[5 + i] or 0.0 for row in rows) for i, name in enumerate(_SUMS)}
+    # CPU times are those of the steps that were watched in full.
+    sums["watched"] = sum(row[9] is not None for row in rows)
     first, last = rows[0], rows[-1]
     db.execute(
         "INSERT INTO step_blocks VALUES (?, ?, ?, ?, ?, ?, ?)",

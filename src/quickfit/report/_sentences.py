@@ -9,6 +9,7 @@ from quickfit import units
 from quickfit.findings import (
     Breakdown,
     EarlyVerdict,
+    Exhaustion,
     FixClass,
     Gain,
     Location,
@@ -48,6 +49,21 @@ def gain(gain: Gain, symptom: Symptom) -> str:
     if low == high or not (math.isfinite(gain.low) and math.isfinite(gain.high)):
         return f"about {likely} faster"
     return f"{low.rstrip('×')}–{high} faster, likely {likely}"
+
+
+def exhaustion(used: Exhaustion) -> str:
+    """Return a growth as `memory: +3.1 MB per step, limit of 8.0 GB reached in about 25 min`."""
+    if used.in_s is not None and used.in_s <= 0:
+        return f"{used.what}: the limit is reached"
+    # Less than one file a step is told by the minute.
+    is_each = used.each is not None and (used.unit == "bytes" or used.each >= 1)
+    grown = used.each if is_each and used.each is not None else used.per_s * 60
+    each = f"per {used.per}" if is_each else "a minute"
+    text = f"{used.what}: +{units.quantity(grown, used.unit)} {each}"
+    if used.limit is None or used.in_s is None:
+        return text
+    limit = units.quantity(used.limit, used.unit)
+    return f"{text}, limit of {limit} reached in about {units.about(used.in_s)}"
 
 
 def basis(gain: Gain) -> str:

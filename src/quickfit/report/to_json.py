@@ -61,6 +61,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "gain": asdict(finding.gain),
         "after_first": asdict(finding.after_first) if finding.after_first else None,
         "cost_share": finding.cost_share,
+        "exhaustion": asdict(finding.exhaustion) if finding.exhaustion else None,
         "fix": _fix(finding.fix) if finding.fix else None,
         "resource": finding.resource,
         "not_found": finding.not_found,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from quickfit.findings import Diagnosis
@@ -131,8 +131,9 @@ def _finding(finding: FindingView, width: int) -> Iterator[Line]:
 
 
 def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
-    cost = EvidenceView("training time this costs now", finding.cost, "")
-    facts = [*finding.evidence, cost]
+    facts = [*finding.evidence]
+    if finding.cost:
+        facts.append(EvidenceView("training time this costs now", finding.cost, ""))
     number_width = max(cells(fact.value) for fact in facts)
     for fact in facts:
         padded = fact.value + " " * (number_width - cells(fact.value) + 2)
@@ -162,11 +163,12 @@ def _next(finding: FindingView, width: int) -> Iterator[Line]:
         yield (_PAD, Span(command, "dim"))
 
 
-def _mentions(mentions: Iterable[FindingView], width: int) -> Iterator[Line]:
-    yield (Span("also seen, below 10 %", "bold"),)
+def _mentions(mentions: Sequence[FindingView], width: int) -> Iterator[Line]:
+    is_all_of_time = all(finding.cost for finding in mentions)
+    yield (Span("also seen, below 10 %" if is_all_of_time else "also seen", "bold"),)
     for finding in mentions:
         place = f" ({finding.place})" if finding.place else ""
-        said = f"{finding.cause}, {finding.cost}: {finding.summary}{place}"
+        said = f"{finding.cause}, {finding.cost or finding.gain}: {finding.summary}{place}"
         yield from paragraph(said, width, lead=Span(f"{INDENT}- "))
 
 

@@ -10,7 +10,15 @@ import shlex
 from dataclasses import dataclass
 
 from quickfit import units
-from quickfit.findings import Breakdown, BreakdownPart, Diagnosis, Evidence, Finding, Severity
+from quickfit.findings import (
+    Breakdown,
+    BreakdownPart,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Severity,
+    Symptom,
+)
 from quickfit.report import _sentences as sentences
 from quickfit.report import text
 
@@ -61,7 +69,10 @@ class FixView:
 
 @dataclass(frozen=True)
 class FindingView:
-    """One finding in words; `number` is empty for one that is only mentioned."""
+    """One finding in words; `number` is empty for one that is only mentioned.
+
+    `gain` says what runs out, and `cost` nothing, where memory and not time is what it costs.
+    """
 
     number: str
     cause: str
@@ -131,9 +142,14 @@ def view(diagnosis: Diagnosis) -> ReportView:
         overhead=sentences.overhead(diagnosis.overhead),
         probes_off=sentences.probes_off(diagnosis.overhead),
         command=f"quickfit report {run} --format json",
-        # What a machine suffers from, no edit can change.
-        fix_command=f"quickfit fix {run}" if any(not f.is_of_machine for f in told) else "",
+        # What a machine suffers from, no edit can change; what runs out, no short trial shows.
+        fix_command=f"quickfit fix {run}" if any(map(_can_be_proven, told)) else "",
     )
+
+
+def _can_be_proven(finding: Finding) -> bool:
+    is_stuck = finding.symptom == Symptom.STUCK
+    return not finding.is_of_machine and not is_stuck and finding.exhaustion is None
 
 
 def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -164,23 +180,31 @@ def _part(part: BreakdownPart) -> PartView:
 
 
 def _finding(finding: Finding, number: str) -> FindingView:
-    later = finding.after_first
+    later, used_up = finding.after_first, finding.exhaustion
+    is_stuck = finding.symptom == Symptom.STUCK
     where = finding.where
     return FindingView(
         number=number,
         cause=text.one_line(finding.cause, limit=60),
         severity=finding.severity,
-        gain=sentences.gain(finding.gain, finding.symptom),
+        gain=_brings(finding),
         basis=sentences.basis(finding.gain),
-        after_first=units.factor(later.likely) if later else "",
+        after_first=units.factor(later.likely) if later and not used_up else "",
         summary=text.prose(finding.summary),
         place=sentences.place(where),
         source=text.one_line(where.text.strip()) if where else "",
-        cost=units.share(finding.cost_share),
+        cost="" if used_up or is_stuck else units.share(finding.cost_share),
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
         fix=_fix(finding),
     )
+
+
+def _brings(finding: Finding) -> str:
+    """Return what stands beside the name of a finding: its gain, or what runs out."""
+    if finding.exhaustion is not None:
+        return sentences.exhaustion(finding.exhaustion)
+    return sentences.gain(finding.gain, finding.symptom)
 
 
 def _evidence(evidence: Evidence) -> EvidenceView:

@@ -9,12 +9,17 @@ from __future__ import annotations
 import bisect
 import statistics
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quickfit.errors import SignalMissing
 from quickfit.pipeline_model.stages import input_period_s
+from quickfit.recording.reader import ProcessRecording
 from quickfit.signals import input as inputs
 from quickfit.signals._host import HostSignals, HotLine
+from quickfit.signals.drift import Drift, Slowdown, better_explained
+from quickfit.signals.drift_claim import EPOCH_PARTS, HOST_PARTS, PARTS
+from quickfit.signals.drift_epochs import epoch_series
+from quickfit.signals.drift_series import all_series
 from quickfit.signals.gains import Work
 from quickfit.signals.held import held_s, held_up
 from quickfit.signals.log_lines import LogLine, log_lines
@@ -22,7 +27,11 @@ from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
-from quickfit.signals.steps import Step, Steps
+from quickfit.signals.spikes import Spikes, spikes_of
+from quickfit.signals.steps import WARMUP_STEPS, Step, Steps
+
+if TYPE_CHECKING:
+    from quickfit.signals.leaks import Leak
 
 # Groups of threads that run the model; tf.data runs the input's functions on its own.
 COMPUTING = ("main", "inter-op", "intra-op")
@@ -185,6 +194,33 @@ class Signals(HostSignals):
         )
         return plain or self.steps.steps
 
+    @cached_property
+    def spikes(self) -> Spikes | None:
+        """The sporadic slow steps; None without."""
+        blocks = [r for r in self.process.rows("step_blocks") if r["loop"] == self.loop.id]
+        return spikes_of(self.steps, self.whole_time.total_s, blocks)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """How the steps and their parts went over the run."""
+        others = [p for p in (self.recording.main, *self.recording.others) if not self._is_own(p)]
+        plain, spe = self.untraced_steps, self.steps_per_execution
+        series = all_series([self.process, *others], self.loop.id, self.steps, plain, spe)
+        # Where operations run one by one, the call of the step is Python of the script's, too.
+        looked = [row["loop"] for row in self.process.rows("eager_ops")]
+        is_host = self.is_eager or self.loop.id in looked
+        return Drift(series, self.machine_cores, HOST_PARTS if is_host else PARTS)
+
+    @cached_property
+    def slowdown(self) -> Slowdown | None:
+        """Whether the training gets slower as it runs, and what explains it."""
+        series = epoch_series(self.recording, self.process, self.loop.id, self.epochs)
+        epochs = Drift(series, self.machine_cores, EPOCH_PARTS, "epoch")
+        return better_explained(self.drift.slowdown, epochs.slowdown)
+
+    def _is_own(self, process: ProcessRecording) -> bool:
+        return process.path == self.process.path
+
     # -- machine ----------------------------------------------------------------------------
 
     @cached_property
@@ -205,10 +241,20 @@ class Signals(HostSignals):
     @cached_property
     def memory(self) -> MemoryUse:
         """Level and growth of memory while the steps ran."""
-        found = memory_use(self.process, self.steps)
+        rows = [r["end_s"] for r in self.process.rows("steps") if r["loop"] == self.loop.id]
+        begun_s = rows[WARMUP_STEPS - 1] if len(rows) >= WARMUP_STEPS else None
+        found = memory_use(self.process, self.steps, begun_s=begun_s)
         if found is None:
             raise SignalMissing("a reading of memory while steps ran")
         return found
+
+    @cached_property
+    def leak(self) -> Leak | None:
+        """Memory that goes on growing to the end, and what it is that grows; None without."""
+        # It asks for other signals, and so cannot be imported before they are there.
+        from quickfit.signals.leak_kinds import leak_with_kind
+
+        return leak_with_kind(self)
 
     @cached_property
     def growing_lines(self) -> list[GrowingLine]:

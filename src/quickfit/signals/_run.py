@@ -18,6 +18,7 @@ from quickfit.signals.loops import (
     loops_of,
 )
 from quickfit.signals.merging import with_inner_steps, with_merged_loops
+from quickfit.signals.silence import Silence, silences
 from quickfit.signals.steps import MIN_STEPS, Steps, steps_of_loop
 from quickfit.signals.traces import Trace
 from quickfit.signals.whole import WholeTime, copies_per_step_s, whole_time
@@ -94,6 +95,11 @@ class RunSignals:
         devices = self.process.facts.get("tensorflow_devices") or []
         return any(device[0] in ("GPU", "TPU") for device in devices)
 
+    @cached_property
+    def silences(self) -> list[Silence]:
+        """The times that the run was quiet, and why, as it was said then."""
+        return silences(self.recording.run, self.location)
+
     def location(self, file: str | None, line: int | None) -> Location | None:
         """Return a place with the text its line had when the script ran."""
         if file is None or line is None:
@@ -106,6 +112,10 @@ class RunSignals:
     def source_text(self, file: str) -> str:
         """Return the text a file had when the script ran, or nothing."""
         return "\n".join(self._source_lines.get(file, []))
+
+    def source_files(self) -> list[str]:
+        """Return the user's files of which the text is known."""
+        return list(self._source_lines)
 
     @cached_property
     def _source_lines(self) -> dict[str, list[str]]:

@@ -48,6 +48,8 @@ class MemoryUse:
     """Memory of the training process; None where the system does not tell.
 
     Args:
+        rss: growth of the memory in use, without pages of files, which the system can drop.
+        asked: growth of the memory asked for, whether it was used yet or not.
         limit_bytes: what the container, or else the machine, can give.
         exhausted_in_s: until the limit is reached at the rate of `rss`; None without growth.
         objects: growth of live objects by kind: tensors, variables, graphs, models.
@@ -57,6 +59,7 @@ class MemoryUse:
     rss_bytes: int
     rss: Growth | None
     python_blocks: Growth | None
+    asked: Growth | None
     limit_bytes: int | None
     used_bytes: int | None
     exhausted_in_s: float | None
@@ -69,26 +72,47 @@ class MemoryUse:
         return _matters(self.rss)
 
 
-def memory_use(process: ProcessRecording, steps: Steps) -> MemoryUse | None:
-    """Return level and growth of memory while the steps ran; None without any reading."""
+def memory_use(
+    process: ProcessRecording, steps: Steps, *, begun_s: float | None = None
+) -> MemoryUse | None:
+    """Return level and growth of memory while the steps ran; None without any reading.
+
+    Args:
+        process: the one that trains.
+        steps: after warm-up.
+        begun_s: when objects were counted from; they are few, and none may be lost to warm-up.
+    """
     rows = inside(process.rows("machine"), steps)
     known = [row for row in rows if row["rss_bytes"] is not None]
     if not known:
         return None
-    rss = growth(points_of(known, "rss_bytes"), steps)
+    rss = growth(own_points(known), steps)
     limit, used = _limit(process, known[-1])
     return MemoryUse(
         rss_bytes=known[-1]["rss_bytes"],
         rss=rss,
         python_blocks=growth(points_of(rows, "python_blocks"), steps),
+        asked=growth(points_of(rows, "data_bytes"), steps),
         limit_bytes=limit,
         used_bytes=used,
-        exhausted_in_s=_time_left_s(rss, limit, used),
-        objects=_objects(inside(process.rows("objects"), steps), steps),
+        exhausted_in_s=time_left_s(rss.per_s, limit, used) if rss and _matters(rss) else None,
+        objects=_objects(_counted(process, steps, begun_s), steps),
         device_bytes={
             r["device"]: r["peak_bytes"] or r["bytes"] for r in process.rows("device_memory")
         },
     )
+
+
+def own_points(rows: list[Row]) -> list[Point]:
+    """Return time and memory in use of readings; files that were mapped are not counted.
+
+    Python reads a mapped array page by page: that looks like growth, and is none.
+    """
+    return [
+        (row["at_s"], float(row["rss_bytes"] - (row.get("file_bytes") or 0)))
+        for row in rows
+        if row["rss_bytes"] is not None
+    ]
 
 
 def growing_lines(
@@ -114,6 +138,12 @@ def growing_lines(
             blocks = growth(points_of(rows, "blocks"), steps)
             found.append(GrowingLine(where, grown, blocks.per_step if blocks else None))
     return sorted(found, key=lambda line: -line.growth.per_s)
+
+
+def _counted(process: ProcessRecording, steps: Steps, begun_s: float | None) -> list[Row]:
+    """Return the counts of objects from the first steps on, before which they say nothing."""
+    begin_s = steps.begin_s if begun_s is None else min(begun_s, steps.begin_s)
+    return [r for r in process.rows("objects") if begin_s <= r["at_s"] <= steps.end_s + 1.0]
 
 
 def _objects(rows: list[Row], steps: Steps) -> dict[str, Growth]:
@@ -156,7 +186,8 @@ def _matters(rss: Growth | None) -> bool:
     return rss.total >= MIN_RSS_GROWTH_BYTES and rss.per_s >= MIN_RSS_BYTES_PER_S
 
 
-def _time_left_s(rss: Growth | None, limit: int | None, used: int | None) -> float | None:
-    if rss is None or limit is None or used is None or not _matters(rss):
+def time_left_s(per_s: float, limit: int | None, used: int | None) -> float | None:
+    """Return the time until a limit is reached at a rate; None where it is not known."""
+    if limit is None or used is None or per_s <= 0:
         return None
-    return max(limit - used, 0) / rss.per_s
+    return max(limit - used, 0) / per_s

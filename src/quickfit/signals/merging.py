@@ -18,7 +18,7 @@ MAX_INNER = 500
 # Tables whose rows belong to a loop.
 OF_LOOPS = (
     *("steps", "epochs", "callbacks", "calls", "copies", "iterators", "py_inputs"),
-    "eager_ops",
+    *("eager_ops", "step_blocks"),
 )
 
 

@@ -1,0 +1,28 @@
+"""A shuffle behind a cache takes in all the data before the first step."""
+
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(0)
+
+
+def fetch(number):
+    time.sleep(0.025)  # a store that is far away
+    return np.full(64, number % 10, "float32")
+
+
+def load(number):
+    row = tf.numpy_function(fetch, [number], tf.float32)
+    row.set_shape((64,))
+    return row, tf.cast(number % 10, tf.float32)
+
+
+ds = tf.data.Dataset.range(3000).map(load)
+ds = ds.cache().shuffle(3000).batch(32)
+
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32), keras.layers.Dense(1)])
+model.compile("adam", loss="mse")
+model.fit(ds, epochs=2, verbose=2)

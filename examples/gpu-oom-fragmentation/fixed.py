@@ -1,0 +1,30 @@
+"""Sequences are padded to a few lengths, and CUDA allocates: what is free fits again."""
+
+import os
+
+os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before TensorFlow is imported
+
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+
+
+def batches():
+    while True:
+        length = 100 * int(np.ceil(rng.integers(50, 500) / 100))
+        yield rng.random((64, length, 64), "float32"), rng.integers(0, 10, 64)
+
+
+model = keras.Sequential(
+    [
+        keras.Input((None, 64)),
+        keras.layers.Conv1D(256, 5, padding="same", activation="relu"),
+        keras.layers.Conv1D(256, 5, padding="same", activation="relu"),
+        keras.layers.GlobalAveragePooling1D(),
+        keras.layers.Dense(10),
+    ]
+)
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(batches(), steps_per_epoch=20, epochs=1, verbose=2)

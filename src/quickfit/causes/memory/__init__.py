@@ -1,0 +1,1 @@
+"""Causes: memory, files and GPU memory that run out, and what comes with them."""

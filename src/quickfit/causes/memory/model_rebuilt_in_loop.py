@@ -1,0 +1,105 @@
+"""A model is built in every round of a loop, and what the rounds before built is not freed.
+
+Why it is slow: every model brings its variables, its optimizer's state and the graphs of its train
+step. They refer to each other in circles, so that dropping the name frees nothing until Python's
+collector comes round, and Keras keeps a record of names and graphs besides. A search over
+hyperparameters or folds grows by one model per round, and each round takes longer.
+
+How it shows: `fit` is called ten times or more at one line, most of the calls trace a train step
+of their own, memory after each round is higher than after the one before, in the first half of the
+rounds as in the second, and models or graphs that are alive grow with them.
+
+Example:
+    for rate in rates:
+        model = build()
+        model.compile(keras.optimizers.Adam(rate), loss="mse")
+        results.append(model.fit(x, y))
+
+Use instead:
+    for rate in rates:
+        keras.backend.clear_session()
+        model = build()
+        model.compile(keras.optimizers.Adam(rate), loss="mse")
+        results.append(model.fit(x, y).history)
+        del model
+        gc.collect()
+
+Fix class: same results. `clear_session` drops what Keras keeps, `gc.collect()` what refers to
+itself; keep `history`, which is numbers, and not the `History`, which holds its model. What still
+grows is freed for certain when each round runs in a process of its own.
+
+When it is wrong: a few folds end before it matters, and nothing is reported below ten rounds.
+"""
+
+from __future__ import annotations
+
+from quickfit.causes._cause import Cause, example, running_out
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.signals import Signals
+from quickfit.signals.model_rounds import Rounds, is_growing, model_rounds
+
+# A last round that takes so much longer than the first ones is worth a word.
+MIN_SLOWER = 1.2
+PROCESS = """\
+import concurrent.futures, multiprocessing
+
+spawned = multiprocessing.get_context("spawn")
+for rate in rates:
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawned) as pool:
+        results.append(pool.submit(train_one, rate).result())"""
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report models that are built in a loop while memory grows from round to round."""
+    rounds = model_rounds(signals)
+    if rounds is None or not is_growing(rounds):
+        return None
+    return running_out(
+        rounds.exhaustion(signals),
+        f"a model is built in each of {rounds.rounds} rounds, and memory is not given back",
+        rounds.location,
+        *_evidence(rounds),
+    )
+
+
+def _evidence(rounds: Rounds) -> tuple[Evidence, ...]:
+    found = [
+        Evidence("more memory in use after every round", rounds.per_round, "bytes"),
+        Evidence("calls of `fit`, each with a model of its own", rounds.rounds, "count"),
+    ]
+    for kind, per_round in rounds.alive.items():
+        said = "kept, or not collected yet"
+        found.append(Evidence(f"more {kind} are alive per round", per_round, "count", said))
+    first_s, last_s = rounds.round_s
+    if first_s and last_s >= MIN_SLOWER * first_s:
+        slower = f"the first rounds took {first_s:.1f} s, the last {last_s:.1f} s"
+        found.append(
+            Evidence("as long takes a round at the end", last_s / first_s, "factor", slower)
+        )
+    return tuple(found)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Show how to drop a model; where that is done already, how to give it a process."""
+    rounds = model_rounds(signals)
+    if rounds is not None and rounds.clears:
+        return Fix(
+            title="Give each round a process of its own: what it took is freed when it ends",
+            kind=FixClass.SAME_RESULTS,
+            example=PROCESS,
+            note="`clear_session` is called already, and memory grows all the same.",
+        )
+    return Fix(
+        title="Clear what Keras keeps before each round, and keep numbers only",
+        kind=FixClass.SAME_RESULTS,
+        example=example(__doc__ or "", "Use instead"),
+        note="Where weights alone differ, build once and set them back with `set_weights`.",
+    )
+
+
+CAUSE = Cause(
+    title="Models are built in a loop and not freed",
+    symptom=Symptom.MEMORY,
+    detect=detect,
+    fix=fix,
+)

@@ -1,0 +1,1 @@
+"""Causes of trainings that get slower as they run."""

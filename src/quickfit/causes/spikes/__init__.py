@@ -1,0 +1,1 @@
+"""Causes of sporadic slow steps."""

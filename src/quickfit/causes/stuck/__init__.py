@@ -1,0 +1,1 @@
+"""Causes of a run that does not move."""

@@ -1,0 +1,284 @@
+"""What a run is doing at one moment, in words, with progress and how long it will still take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quickfit import units
+from quickfit.findings import Location
+from quickfit.liveness.scene import Input, Scene, Stage, Thread
+from quickfit.signals.stack_phases import activity
+
+# Below this rate nothing moves; a time left would be a guess.
+_MIN_PER_S = 0.02
+# tf.data uses at least so much of a core while it makes a batch, however busy the machine is.
+_MIN_INPUT_CORES = 0.02
+# Longer than this is told as no time at all.
+_MAX_LEFT_S = 100 * 3600.0
+_BEFORE_THE_LOOP = {
+    "imports": "importing modules",
+    "data": "getting the data ready",
+    "model": "building the model",
+    "tracing": "tracing a function",
+    "first_batch": "waiting for the first batch",
+    "other": "before the first training step",
+}
+# Where TensorFlow runs a compiled function: Python sees nothing of what happens in there.
+_EXECUTES = ("/eager/execute.py", "/eager/context.py", "/polymorphic_function/atomic_function.py")
+_SAVES = ("/keras/src/saving/", "/checkpoint/", "/saved_model/")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a run is doing.
+
+    Args:
+        name: in one word, such as `shuffle-fill`; a change of it is news.
+        text: in a few words, without numbers.
+        where: the user's line it happens at.
+        done: how far it is; None where nothing is counted.
+        total: what `done` will be in the end; None where that is not known.
+        per_s: how fast it moves.
+        unit: what is counted.
+    """
+
+    name: str
+    text: str
+    where: Location | None = None
+    done: int | None = None
+    total: int | None = None
+    per_s: float = 0.0
+    unit: str = ""
+
+    @property
+    def left_s(self) -> float | None:
+        """The time it will still take; None where that cannot be told."""
+        if self.done is None or not self.total or self.per_s < _MIN_PER_S:
+            return None
+        left_s = max(self.total - self.done, 0) / self.per_s
+        return left_s if left_s <= _MAX_LEFT_S else None
+
+    def __str__(self) -> str:
+        """Say it as one line: `filling the shuffle buffer: 46,432 of 70,000, 2,500/s, …`."""
+        parts = []
+        if self.done is not None:
+            unit = f" {self.unit}" if self.unit else ""
+            total = f" of {self.total:,}" if self.total else ""
+            parts.append(f"{self.done:,}{total}{unit}")
+            parts += [units.rate(_rounded(self.per_s))] if self.per_s >= _MIN_PER_S else []
+        if self.left_s is not None:
+            parts.append(f"ready in {units.seconds(self.left_s)}")
+        counted = f": {', '.join(parts)}" if parts else ""
+        return f"{self.text}{counted}{f' — {self.where.short}' if self.where else ''}"
+
+
+def phase(scene: Scene) -> Phase:
+    """Return what a run is doing."""
+    if not scene.is_answering:
+        return Phase("no-answer", "Python does not answer; C code holds its lock")
+    found = (
+        _tracing(scene)
+        or _saving(scene)
+        or _filling(scene)
+        or _turning(scene)
+        or _validating(scene)
+        or _python_input(scene)
+        or _batch(scene)
+        or _step(scene)
+    )
+    return found or _by_stack(scene)
+
+
+def _tracing(scene: Scene) -> Phase | None:
+    tracing = scene.tracing
+    if tracing is None:
+        return None
+    return Phase(
+        "tracing",
+        f"tracing `{tracing.name}`",
+        tracing.place,
+        tracing.operations,
+        per_s=tracing.per_s,
+        unit="operations",
+    )
+
+
+def _saving(scene: Scene) -> Phase | None:
+    main = scene.main
+    if main is None or scene.loop is None:
+        return None
+    if not any(part in frame.file for frame in main.frames for part in _SAVES):
+        return None
+    return Phase("saving", "saving the model", scene.place(main.user_frame))
+
+
+def filling_stage(scene: Scene) -> Stage | None:
+    """Return the shuffle that takes elements in and gives none yet."""
+    for stage in scene.stages:
+        is_filling = stage.buffered_per_s > _MIN_PER_S and stage.per_s < stage.buffered_per_s / 10
+        if stage.kind.startswith("shuffle") and is_filling:
+            return stage
+    return None
+
+
+def caching_stage(scene: Scene) -> Stage | None:
+    """Return the cache that takes elements in while the pipeline gives none."""
+    if not scene.stages:
+        return None
+    is_training = scene.loop is None or scene.loop.trains
+    if is_training and scene.stages[0].per_s > _MIN_PER_S:
+        return None
+    caches = [stage for stage in scene.stages if stage.kind == "cache"]
+    moving = [stage for stage in caches if stage.per_s > _MIN_PER_S]
+    return moving[0] if moving else None
+
+
+def _filling(scene: Scene) -> Phase | None:
+    shuffle = filling_stage(scene)
+    cache = caching_stage(scene)
+    if cache is not None and (shuffle is None or _is_nearly_all(cache, shuffle)):
+        total = cache.cardinality if cache.cardinality and cache.cardinality > 0 else None
+        named = ("cache-fill", "filling the cache", cache.location)
+        return Phase(*named, cache.elements, total, cache.per_s, "elements")
+    if shuffle is None:
+        return None
+    total = shuffle.size
+    if shuffle.cardinality is not None and shuffle.cardinality > 0:
+        total = min(total or shuffle.cardinality, shuffle.cardinality)
+    named = ("shuffle-fill", "filling the shuffle buffer", shuffle.location)
+    return Phase(*named, shuffle.buffered, total, shuffle.buffered_per_s)
+
+
+def _is_nearly_all(cache: Stage, shuffle: Stage) -> bool:
+    """Tell whether a shuffle takes in all that a cache will hold, so that the cache is the work."""
+    return bool(cache.cardinality and shuffle.size and shuffle.size >= cache.cardinality > 0)
+
+
+def _finite(cardinality: int | None) -> int | None:
+    return cardinality if cardinality is not None and cardinality > 0 else None
+
+
+_TURNS = {"predict": "predicting", "evaluate": "evaluating"}
+
+
+def _turning(scene: Scene) -> Phase | None:
+    """Return the phase in which a loop goes round that does not train."""
+    loop = scene.loop
+    if loop is None or loop.trains or loop.per_s < _MIN_PER_S:
+        return None
+    total = _finite(scene.cardinality)
+    text = _TURNS.get(loop.kind, "a loop that does not train goes round")
+    return Phase("loop", text, loop.location, loop.steps, total, loop.per_s, "turns")
+
+
+def _validating(scene: Scene) -> Phase | None:
+    loop = scene.loop
+    if loop is None or loop.phase != "validation" or not scene.stages:
+        return None
+    top = scene.stages[0]
+    steps = loop.facts.get("validation_steps")
+    total = steps if isinstance(steps, int) else _finite(scene.cardinality)
+    named = ("validation", "validating", loop.location)
+    return Phase(*named, top.elements, total, top.per_s, "batches")
+
+
+def waiting_input(scene: Scene) -> Input | None:
+    """Return the Python input that a batch is waited for."""
+    return scene.inputs[-1] if scene.inputs and scene.inputs[-1].is_busy else None
+
+
+def making_thread(scene: Scene) -> Thread | None:
+    """Return the thread that makes a batch in the user's Python code."""
+    maker = next((thread for thread in scene.makers if thread.user_frame is not None), None)
+    if maker is None and scene.main is not None and is_peek(scene.main):
+        return scene.main
+    return maker
+
+
+def is_peek(thread: Thread) -> bool:
+    """Tell whether Keras asks a generator for its first batch on this thread."""
+    users = [place for place, frame in enumerate(thread.frames) if frame.is_user]
+    if not users:
+        return False
+    return any("/data_adapters/" in frame.file for frame in thread.frames[users[0] :])
+
+
+def _python_input(scene: Scene) -> Phase | None:
+    thread = making_thread(scene)
+    source = waiting_input(scene)
+    if thread is None and (source is None or scene.loop is None):
+        return None
+    if source is None:
+        which = "next" if scene.steps else "first"
+        where = scene.place(thread.user_frame if thread is not None else None)
+        text = f"waiting for the {which} batch of the Python input"
+        return Phase(f"{which}-batch", text, where)
+    where = scene.place(thread.user_frame) if thread is not None else source.location
+    text = f"waiting for batch {source.batches + 1:,} of `{source.name}`"
+    return Phase(f"batch of {source.name}", text, where)
+
+
+def _batch(scene: Scene) -> Phase | None:
+    """Return the phase in which tf.data makes a batch that somebody waits for."""
+    if not scene.stages or scene.loop is None:
+        return None
+    moving = [s for s in scene.stages[1:] if s.per_s > _MIN_PER_S]
+    if scene.stages[0].per_s > _MIN_PER_S or not (moving or input_works(scene)):
+        return None
+    batch = next((stage for stage in scene.stages if stage.kind.endswith("batch")), None)
+    below = scene.stages[scene.stages.index(batch) + 1 :] if batch is not None else ()
+    fed = next((stage for stage in below if stage in moving), None)
+    name, text = "first-batch", "making the first batch"
+    if scene.steps:
+        name, text = "next-batch", "making the next batch"
+    if batch is None or fed is None or not batch.size:
+        maps = [stage for stage in scene.stages if stage.kind == "map"]
+        return Phase(name, text, (moving or maps or list(scene.stages))[0].location)
+    done = max(fed.elements - batch.elements * batch.size, 0)
+    return Phase(name, text, fed.location, done, batch.size, fed.per_s, "elements")
+
+
+def input_works(scene: Scene) -> bool:
+    """Tell whether tf.data's threads are at work and those that compute are not."""
+    groups = scene.machine.groups
+    computing = sum(groups.get(name, 0.0) for name in ("main", "inter-op", "intra-op"))
+    return groups.get("tf.data", 0.0) > max(_MIN_INPUT_CORES, 3 * computing)
+
+
+def is_executing(thread: Thread) -> bool:
+    """Tell whether a thread is inside a compiled function of TensorFlow's."""
+    return bool(thread.frames) and thread.frames[0].is_in(*_EXECUTES)
+
+
+def _step(scene: Scene) -> Phase | None:
+    main, loop = scene.main, scene.loop
+    if main is None or not is_executing(main):
+        return None
+    where = scene.place(main.user_frame) or (loop.location if loop is not None else None)
+    if scene.compiled is not None:
+        return Phase("compiling", "compiling with XLA", where)
+    if loop is None:
+        return Phase("function", "a compiled function runs", where)
+    return Phase("step", f"step {scene.steps + 1:,} runs", where)
+
+
+def _by_stack(scene: Scene) -> Phase:
+    main = scene.main
+    if main is None:
+        return Phase("start", "starting")
+    found = activity(main.frames, scene.at)
+    name = found.name
+    where = scene.place(main.user_frame)
+    # Inside a loop Keras's own code runs the model, and does not build it.
+    if scene.loop is not None and scene.loop.steps and name in ("other", "model", "data"):
+        return Phase("between", "between two steps", where)
+    if scene.loop is not None and name == "model":
+        name = "other"
+    if name == "other" and scene.steps:
+        return Phase("between", "outside the training loop", where)
+    return Phase(name, _BEFORE_THE_LOOP[name], where)
+
+
+def _rounded(per_s: float) -> float:
+    """Return a rate with two digits that mean something."""
+    return float(f"{per_s:.2g}")

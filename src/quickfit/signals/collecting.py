@@ -1,0 +1,69 @@
+"""What Python's garbage collector takes of the time, and whether a line of the script calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quickfit.findings import Location
+from quickfit.signals._facade import Signals
+
+# Samples at a line that calls the collector, of all of the main thread's: less is chance.
+MIN_CALLED_SHARE = 0.05
+MIN_SAMPLES = 40
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """The collector while steps ran.
+
+    Args:
+        share: of the time.
+        full: full collections.
+        objects: how many objects it knows, as counted last; None where nobody counted.
+        called_at: the line that calls `gc.collect()` most; None where Python calls it by itself.
+        samples_share: of the main thread's samples at that line.
+    """
+
+    share: float
+    seconds: float
+    full: int
+    window_s: float
+    objects: int | None
+    called_at: Location | None
+    samples_share: float | None
+
+
+def collecting(signals: Signals) -> Collecting | None:
+    """Return what the collector took; None where it was not timed."""
+    machine = signals.machine
+    if machine.collecting_share is None or machine.full_collections is None:
+        return None
+    counts = [row["alive"] for row in signals.process.rows("objects") if row["kind"] == "all"]
+    called_at, share = _called_at(signals)
+    return Collecting(
+        min(machine.collecting_share, 1.0),
+        machine.collecting_share * machine.window_s,
+        machine.full_collections,
+        machine.window_s,
+        counts[-1] if counts else None,
+        called_at,
+        share,
+    )
+
+
+def _called_at(signals: Signals) -> tuple[Location | None, float | None]:
+    """Return the line that calls the collector, by samples of the main thread."""
+    stacks = signals.main_stacks()
+    total = sum(stack.seen for stack in stacks)
+    seen: dict[tuple[str, int], int] = {}
+    for stack in stacks:
+        frame = stack.frames[0] if stack.frames else None
+        where = signals.location(frame.file, frame.line) if frame and frame.is_user else None
+        if where is not None and "gc.collect" in where.text:
+            key = (where.file, where.line)
+            seen[key] = seen.get(key, 0) + stack.seen
+    if not seen or total < MIN_SAMPLES:
+        return None, None
+    place, count = max(seen.items(), key=lambda item: item[1])
+    share = count / total
+    return (signals.location(*place), share) if share >= MIN_CALLED_SHARE else (None, None)

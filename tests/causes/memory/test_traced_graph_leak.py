@@ -1,0 +1,72 @@
+"""`traced-graph-leak`: memory grows with the traces, and what they made is still there."""
+
+import pytest
+
+from memory_runs import LOOP, held_by, memory_run, rising, traced
+from quickfit.causes.memory.traced_graph_leak import detect, fix
+
+GROWS = {"rss": rising(2e6, 6e8), "python_blocks": rising(20_000)}
+
+
+def test_fires_at_the_line_that_calls_with_something_new():
+    finding = detect(traced(memory_run(source=LOOP, **GROWS), 1))
+    assert finding.where.line == 7
+    assert "`train_step` keeps a graph" in finding.summary
+    told = {fact.what: fact.value for fact in finding.evidence}
+    assert told["traces meanwhile"] == pytest.approx(320, abs=15)
+    assert told["of Python's memory blocks are left by each trace"] == pytest.approx(2000, rel=0.1)
+    assert finding.exhaustion.each == pytest.approx(2e5, rel=0.05)
+    assert fix(finding, memory_run()).kind == "same-results"
+
+
+def test_graphs_that_are_counted_are_told():
+    finding = detect(traced(memory_run(objects={"graphs": (30, 230)}, **GROWS), 1))
+    told = {fact.what: fact.value for fact in finding.evidence}
+    assert told["more graphs are alive"] == 200
+
+
+def test_a_function_that_is_defined_anew_is_told():
+    signals = traced(memory_run(**GROWS), 1)
+    for number, row in enumerate(signals.recording.main.tables["traces"]):
+        row["function"] = number
+    assert "made and traced anew" in detect(signals).summary
+
+
+def test_a_graph_that_is_added_to_is_told():
+    finding = detect(memory_run(objects={"operations": (500, 2500)}, **GROWS))
+    assert finding.summary == "a graph is added to in every step"
+    assert "10.0 with every step, without a trace" in finding.evidence[-1].detail
+
+
+def quiet_half(signals):
+    """Leave traces in every second stretch of four seconds only."""
+    tables = signals.recording.main.tables
+    tables["traces"] = [row for row in tables["traces"] if int(row["at_s"] / 4) % 2]
+    return signals
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [
+        pytest.param(memory_run(**GROWS), id="nothing is traced"),
+        pytest.param(traced(memory_run(), 1), id="memory does not grow"),
+        pytest.param(traced(memory_run(**GROWS), 60), id="a few traces"),
+        pytest.param(
+            traced(memory_run(rss=rising(2e6, 6e8), python_blocks=rising(100)), 1),
+            id="the traces leave nothing behind",
+        ),
+        pytest.param(
+            traced(memory_run(objects={"graphs": (30, 33)}, **GROWS), 1), id="graphs are dropped"
+        ),
+        pytest.param(
+            quiet_half(traced(memory_run(**GROWS), 1)), id="memory grows without traces too"
+        ),
+    ],
+)
+def test_stays_silent_when(signals):
+    assert detect(signals) is None
+
+
+def test_the_line_of_a_growing_graph_comes_from_the_allocations():
+    signals = held_by(memory_run(objects={"operations": (500, 2500)}, **GROWS), 9, rising(9000))
+    assert detect(signals).where.line == 9

@@ -1,0 +1,147 @@
+"""What the system tells of a process: read from text, and of real processes that wait."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from quickfit.liveness import system
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("running\n", ("", None)),
+        ("-1 0x7ffc 0x7f\n", ("", None)),
+        (None, ("", None)),
+        ("", ("", None)),
+        ("x86 0x1", ("", None)),
+    ],
+)
+def test_a_thread_that_runs_or_may_not_be_read_is_in_no_call(told, expected):
+    assert system.system_call(told) == expected
+
+
+def test_a_call_has_its_name_and_the_file_it_is_about(monkeypatch):
+    monkeypatch.setattr(system, "_CALLS", {0: "read", 202: "futex"})
+    assert system.system_call("0 0x5 0x7f00 0x2000 0x0 0x0 0x0 0x7ffc 0x7f") == ("read", 5)
+    assert system.system_call("202 0x7f00 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x7f") == ("futex", None)
+    assert system.system_call("999 0x1 0x2") == ("system call 999", None)
+
+
+def test_a_name_with_brackets_and_blanks_is_no_trouble():
+    name, fields = system.split_stat("12 (my (odd) name) S 1 12 12 0")
+    assert (name, fields[:2]) == ("my (odd) name", ["S", "1"])
+
+
+def test_a_process_that_is_not_there_is_not_looked_at():
+    assert system.look(2**22 + 12345) is None
+
+
+def python(code, **options):
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture
+def start():
+    """Start a process that says `ready`; end it afterwards."""
+    started = []
+
+    def begin(code, **options):
+        child = python(code, **options)
+        started.append(child)
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.05)  # from the print to the call it waits in
+        return child
+
+    yield begin
+    for child in started:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        if child.stdin is not None:
+            child.stdin.close()
+
+
+READY = "import sys, time, threading, os\nprint('ready', flush=True)\n"
+
+
+@linux
+def test_sees_a_process_that_sleeps(start):
+    child = start(READY + "time.sleep(60)")
+    looked = system.look(child.pid)
+    assert looked.process.waits_in in ("clock_nanosleep", "pselect6", "select")
+    assert looked.process.state == "S"
+    assert looked.process.parent == os.getpid()
+    assert 0 <= system.uptime_s() - looked.process.began_s < 30
+
+
+@linux
+def test_sees_a_process_that_reads_stdin_or_a_pipe(start):
+    asks = start(READY + "sys.stdin.read()", stdin=subprocess.PIPE)
+    main = system.look(asks.pid).process.tasks[asks.pid]
+    assert (main.waits_in, main.waits_for) == ("read", "stdin")
+    pipes = start(READY + "a, b = os.pipe(); os.read(a, 1)")
+    main = system.look(pipes.pid).process.tasks[pipes.pid]
+    assert main.waits_in == "read"
+    assert main.waits_for.startswith("pipe:")
+
+
+@linux
+def test_sees_a_process_that_waits_for_a_lock(start):
+    child = start(READY + "lock = threading.Lock(); lock.acquire(); lock.acquire()")
+    assert system.look(child.pid).process.waits_in == "futex"
+
+
+@linux
+def test_sees_which_thread_uses_the_cpu(start):
+    burn = "def burn():\n while True: pass\nthreading.Thread(target=burn, daemon=True).start()\n"
+    child = start(READY + burn + "time.sleep(60)")
+    before = system.look(child.pid)
+    time.sleep(0.3)
+    after = system.look(child.pid)
+    used = {n: t.cpu_s - before.process.tasks[n].cpu_s for n, t in after.process.tasks.items()}
+    assert len(used) == 2
+    # However busy the machine, the one that burns uses far more than the one that sleeps.
+    assert max(used, key=used.get) != child.pid
+
+
+@linux
+def test_sees_forked_and_other_children(start):
+    code = "import subprocess\nif os.fork() == 0: time.sleep(60)\n"
+    child = start(
+        "import os, time, sys\n" + code + "p = subprocess.Popen(['sleep', '60'])\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    below = system.look(child.pid).below
+    try:
+        assert sorted(one.is_fork for one in below) == [False, True]
+        assert "sleep 60" in [one.name for one in below]
+        assert {one.parent for one in below} == {child.pid}
+    finally:
+        for one in below:
+            os.kill(one.pid, 9)
+
+
+@linux
+def test_a_look_at_many_threads_is_cheap():
+    stop = threading.Event()
+    threads = [threading.Thread(target=stop.wait) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    used = []
+    for _ in range(5):
+        before = time.process_time()
+        looked = system.look(os.getpid())
+        used.append(time.process_time() - before)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(looked.process.tasks) >= 61
+    assert min(used) < 0.02  # 2 ms on a machine of its own

@@ -1,0 +1,57 @@
+"""Stands still in three ways, each for some seconds: tf.data, tracing, and a generator."""
+
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+SECONDS = 6.0
+
+
+def until(end_s):
+    while time.monotonic() < end_s:
+        yield 1.0
+
+
+def numbers():
+    for number in range(10**9):
+        time.sleep(0.0005)
+        yield number
+
+
+def fill():
+    data = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+    data = data.shuffle(int(SECONDS / 0.0008)).batch(2)
+    total = 0
+    for batch in data.take(4):
+        total += len(batch)
+    return total
+
+
+@tf.function
+def unrolled(x, end_s):
+    for value in until(end_s):
+        x = x + value  # traced
+    return x
+
+
+def batches():
+    for number in range(10**9):
+        if number == 3:
+            end_s = time.monotonic() + SECONDS
+        while number >= 3 and time.monotonic() < end_s:
+            try:
+                time.sleep(0.001)
+                open("/no such folder/a.png")  # noqa: SIM115 - it is not there
+            except OSError:  # caught
+                continue
+        yield np.ones((2, 4)), np.ones((2, 1))
+
+
+print(fill(), flush=True)
+unrolled(tf.constant(0.0), time.monotonic() + SECONDS)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile(loss="mse")
+model.fit(batches(), steps_per_epoch=6, verbose=0)
+print("over")

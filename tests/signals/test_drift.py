@@ -1,0 +1,142 @@
+"""Slowdowns: found in what grows, never in what the machine or the data does."""
+
+import pytest
+
+from drift_runs import drifting, flat, rising
+from quickfit.errors import SignalMissing
+from quickfit.signals.drift import Drift, without_load
+from quickfit.signals.drift_claim import PARTS
+
+N = 600
+GROWING = {
+    "callbacks": {"callbacks": rising(0.0005, 0.02, N)},
+    "input": {"input": rising(0.005, 0.04, N)},
+    "between": {"between": rising(0.0005, 0.02, N), "kind": "custom"},
+}
+STEADY = {
+    "nothing else": {},
+    "a callback": {"callbacks": flat(0.005)},
+    "a generator": {"input": flat(0.02)},
+    "a loop of the script": {"between": flat(0.005), "kind": "custom"},
+}
+LOADS = {
+    "comes and stays": lambda step: 2.0 if step > 300 else 1.0,
+    "comes and goes": lambda step: 2.0 if 200 < step < 400 else 1.0,
+    "comes twice": lambda step: 1.0 + (step > 150) * 0.6 + (step > 400) * 0.8,
+    "rises": lambda step: 1 + step / N,
+}
+
+
+@pytest.mark.parametrize("part", GROWING)
+def test_a_part_that_grows_is_named(part):
+    slow = drifting(**GROWING[part]).slowdown
+    assert (slow.why, slow.part) == ("part", part)
+    assert slow.share > 0.9
+    assert slow.last_s > 2 * slow.first_s
+    assert slow.certain_at < 400
+    assert not slow.sleeps
+
+
+@pytest.mark.parametrize("part", GROWING)
+@pytest.mark.parametrize("load", LOADS)
+def test_a_part_that_grows_is_named_beside_others(part, load):
+    slow = drifting(**GROWING[part], slower=LOADS[load]).slowdown
+    assert (slow.why, slow.part) == ("part", part)
+
+
+@pytest.mark.parametrize("run", STEADY)
+def test_nothing_is_said_of_a_run_that_stays_the_same(run):
+    assert drifting(**STEADY[run]).slowdown is None
+
+
+@pytest.mark.parametrize("run", STEADY)
+@pytest.mark.parametrize("load", LOADS)
+def test_load_is_never_a_part_of_the_script(run, load):
+    slow = drifting(**STEADY[run], slower=LOADS[load]).slowdown
+    assert slow is None or slow.why == "machine"
+
+
+@pytest.mark.parametrize("part", GROWING)
+def test_a_part_that_sleeps_longer_and_longer_is_named_on_a_quiet_machine(part):
+    slow = drifting(**GROWING[part], sleeps=True).slowdown
+    assert (slow.part, slow.sleeps) == (part, True)
+
+
+@pytest.mark.parametrize("part", ["callbacks", "between"])
+def test_a_part_that_grows_is_named_on_a_machine_that_is_always_busy(part):
+    slow = drifting(**GROWING[part], slower=flat(2.0)).slowdown
+    assert (slow.why, slow.part, slow.sleeps) == ("part", part, False)
+
+
+def test_a_part_that_waits_is_not_named_while_the_load_grows():
+    given = {"callbacks": rising(0.0005, 0.02, N), "sleeps": True}
+    slow = drifting(**given, slower=LOADS["rises"]).slowdown
+    assert slow.why != "part"
+
+
+def test_batches_that_get_longer_are_the_reason_and_no_code():
+    grown = {"input": rising(0.015, 0.06, N), "call": rising(0.010, 0.040, N)}
+    slow = drifting(**grown, batch_bytes=rising(1000, 4000, N)).slowdown
+    assert slow.why == "data"
+
+
+def test_sizes_that_nobody_recorded_are_suspected_where_everything_grows_alike():
+    grown = {"between": rising(0.015, 0.06, N), "call": rising(0.010, 0.040, N)}
+    assert drifting(**grown, kind="custom").slowdown.why == "unknown"
+
+
+def test_a_step_that_grows_by_itself_has_no_known_cause():
+    slow = drifting(call=rising(0.010, 0.040, N)).slowdown
+    assert slow.why == "unknown"
+    assert "call" in [one.name for one in slow.measured if one.grows]
+
+
+def test_one_jump_is_slower_but_no_growth():
+    assert drifting(callbacks=lambda step: 0.0005 if step < 300 else 0.02).slowdown.why == "unknown"
+
+
+def test_work_that_is_done_every_twentieth_step_is_seen():
+    every = drifting(callbacks=lambda n: 0.0005 + 0.3 * n / N if n % 20 == 0 else 0.0003)
+    assert every.slowdown.part == "callbacks"
+
+
+def test_a_hundred_slow_steps_are_enough():
+    slow = drifting(steps=90, call=flat(0.1), callbacks=rising(0.001, 0.2, 90)).slowdown
+    assert slow.part == "callbacks"
+
+
+def test_a_little_growth_is_nothing():
+    assert drifting(callbacks=rising(0.001, 0.0025, N)).slowdown is None
+
+
+def test_the_answer_at_a_look_does_not_change_when_more_is_known():
+    signals = drifting(**GROWING["callbacks"])
+    certain_at = signals.slowdown.certain_at
+    until = {n: [p for p in s if p[0] <= certain_at] for n, s in signals.drift.series.items()}
+    assert Drift(until, 2.0, PARTS).slowdown.certain_at == certain_at
+
+
+def test_a_component_is_told_with_its_levels_and_when_it_was_certain():
+    grown = drifting(**GROWING["callbacks"]).drift.component("callbacks")
+    assert grown.grows
+    assert grown.certain_at is not None
+    assert grown.growth == pytest.approx(grown.last - grown.first)
+
+
+def test_a_component_that_nobody_recorded_is_missing():
+    with pytest.raises(SignalMissing, match="clock"):
+        drifting().drift.component("clock")
+
+
+def test_times_of_load_are_left_out_where_enough_is_left():
+    points = [(float(n), 1.0) for n in range(100)]
+    others = [(float(n), 1.5 if 40 <= n < 60 else 0.1) for n in range(0, 100, 5)]
+    calm = without_load({"step": points, "others": others}, 2.0)
+    assert 70 < len(calm["step"]) < 90
+
+
+@pytest.mark.parametrize("busy_from", [101, 40])
+def test_load_that_is_not_there_or_stays_leaves_nothing_out(busy_from):
+    points = [(float(n), 1.0) for n in range(100)]
+    others = [(float(n), 1.5 if n >= busy_from else 0.1) for n in range(0, 100, 5)]
+    assert without_load({"step": points, "others": others}, 2.0) is None

@@ -1,0 +1,92 @@
+"""Lines that keep something for good, as their text says."""
+
+import pytest
+
+from quickfit.source.keepers import keepers
+
+HEAD = "losses = []\ncache = {}\n"
+
+
+def found(body, head=HEAD):
+    """Return the keepers of a loop with this body."""
+    text = head + "for step in range(9):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+    return [(k.holder, k.kind, k.is_by_key) for k in keepers(text)]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("losses.append(train_step(x))", "unknown"),
+        ("loss = train_step(x)\nlosses.append(loss)", "unknown"),
+        ("losses += [loss]", "unknown"),
+        ("losses.append((x, float(y)))", "unknown"),
+        ("losses.append(tf.reduce_mean(x))", "unknown"),
+        ("losses.append(float(loss))", "plain"),
+        ("value = loss.numpy().item()\nlosses.append(value)", "plain"),
+        ("losses.append(model.train_on_batch(x, y))", "plain"),
+        ("losses.append(logs['loss'])", "plain"),
+        ("losses.append(f'{loss:.3f}')", "plain"),
+        ("losses.append(np.copy(x))", "array"),
+        ("losses.append(features.numpy())", "array"),
+        ("losses.extend(rng.random(9))", "array"),
+    ],
+)
+def test_what_goes_into_a_list_is_told(body, kind):
+    assert found(body) == [("losses", kind, False)]
+
+
+def test_what_goes_in_under_a_key_may_be_a_cache():
+    assert found("cache[step] = make(x)") == [("cache", "unknown", True)]
+    assert found("cache.setdefault(step, []).append(x)") == [("cache", "unknown", False)]
+    assert found("cache['newest'] = make(x)") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("batch = []\nbatch.append(x)", id="made anew in each turn"),
+        pytest.param("losses.append(x)\nlosses.clear()", id="emptied"),
+        pytest.param("losses.append(x)\nlosses.pop(0)", id="taken out"),
+        pytest.param("losses.append(x)\ndel losses[0]", id="deleted"),
+        pytest.param("losses.append(x)\nlosses = losses[-9:]", id="cut"),
+    ],
+)
+def test_a_container_that_does_not_hold_all_is_left_out(body):
+    assert found(body) == []
+
+
+def test_a_deque_with_a_length_is_left_out():
+    assert found("losses.append(x)", "losses = deque(maxlen=9)\n") == []
+    assert found("losses.append(x)", "losses = deque()\n") != []
+
+
+METHODS = """\
+class Keep(Callback):
+    def __init__(self):
+        self.all = []
+        self.some = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.some = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.all.append(self.model.get_weights())
+        self.some.append(self.model.get_weights())
+
+def load():
+    paths = []
+    for path in folder:
+        paths.append(path)
+    return paths
+"""
+
+
+def test_what_another_method_makes_again_is_left_out():
+    assert [(k.holder, k.function) for k in keepers(METHODS)] == [
+        ("self.all", "on_train_batch_end"),
+        ("paths", "load"),
+    ]
+
+
+def test_broken_text_has_none():
+    assert keepers("for x in:\n") == []
