@@ -128,8 +128,12 @@ def pack(recording: Path, target: Path) -> None:
     for source in recording.glob("*.sqlite"):
         _rewrite(source, folder / source.name, places)
     run = json.loads((recording / "run.json").read_text())
-    kept = {"script": SCRIPT, "exit_code": run.get("exit_code"), "signal": run.get("signal")}
-    (folder / "run.json").write_text(json.dumps(kept) + "\n")
+    names = ("exit_code", "signal", "quiet", "announced")
+    kept = {"script": SCRIPT, **{name: run[name] for name in names if name in run}}
+    told = json.dumps(kept)
+    for before, after in places.items():
+        told = told.replace(before, after)
+    (folder / "run.json").write_text(told + "\n")
     target.parent.mkdir(exist_ok=True)
     with tarfile.open(target, "w:xz") as archive:
         archive.add(folder, "run.qfrun")
