@@ -26,6 +26,7 @@ def fill():
     total = 0
     for batch in data.take(4):
         total += len(batch)
+        time.sleep(0.8)  # long enough for the loop to be read, too
     return total
 
 
