@@ -42,8 +42,9 @@ COUNTERS_EVERY_S = 0.5
 MAX_PENDING = 20_000
 # A disk that refuses so often in a row will not take the rest either.
 MAX_WRITE_FAILURES = 3
-# All quickfit threads together may use this share of one core; above it they slow down.
-MAX_CORE_SHARE = 0.01
+# All quickfit threads together may use 1 % of one core. They slow down before that: the first
+# seconds, in which the sources are kept and objects are counted, cost more than the rest.
+MAX_CORE_SHARE = 0.0075
 # The share is looked at over this long, so that one slow write does not count for much.
 BUDGET_WINDOW_S = 5.0
 
