@@ -33,12 +33,10 @@ def fork():
     assert os.waitpid(child, 0)[1] == 0
 
 def batches():
-    forked = time.monotonic()
+    fork()
     while "QUICKFIT_RUN" in os.environ and not is_recorded():
         yield from swallow(2000)
-        if time.monotonic() > forked + 1.5:
-            fork()
-            forked = time.monotonic()
+    fork()
     yield 1
 
 idle = threading.Event()
