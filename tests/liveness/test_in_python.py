@@ -239,4 +239,4 @@ def test_a_mechanism_stays_silent_on_the_scenes_of_all_others(mechanism, own):
 
 
 def test_a_rate_below_one_a_second_is_told_in_words():
-    assert in_python.units_rate(0.2) == "again and again"
+    assert in_python._how_often(0.2) == "again and again"

@@ -11,7 +11,7 @@ from quickfit.liveness import pyspy, system
 from quickfit.liveness.attach import Looks, Target, text
 from quickfit.liveness.pyspy import ThreadStack
 from quickfit.liveness.scene import Child, Frame, Loop, Machine, Scene, Thread
-from quickfit.liveness.threads import rates
+from quickfit.liveness.threads import rates, runs_script
 
 # Workers whose stacks are asked for.
 MAX_CHILDREN = 6
@@ -132,7 +132,7 @@ def _children(target: Target, looks: Looks, program: str) -> tuple[Child, ...]:
                 state=now.state,
                 waits_in=now.waits_in,
                 is_fork=now.is_fork,
-                runs_script=_runs_script(frames),
+                runs_script=runs_script(frames),
                 frames=frames,
             )
         )
@@ -146,15 +146,6 @@ def _frames_of(target: Target, pid: int, program: str) -> tuple[Frame, ...]:
     except pyspy.Failed:
         return ()
     return next((stack.frames for stack in stacks if stack.number == pid), ())
-
-
-def _runs_script(frames: tuple[Frame, ...]) -> bool:
-    """Tell whether a worker started by spawn is in the script's own top level."""
-    spawned = any(
-        frame.is_in("/multiprocessing/spawn.py") and frame.function.startswith("_fixup_main")
-        for frame in frames
-    )
-    return spawned and any(frame.is_user and frame.function == "<module>" for frame in frames)
 
 
 def _machine(looks: Looks) -> Machine:

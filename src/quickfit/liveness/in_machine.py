@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from quickfit import units
 from quickfit.findings import Evidence
-from quickfit.liveness.in_python import STDIN
 from quickfit.liveness.reason import Reason
 from quickfit.liveness.scene import Scene, Thread
+from quickfit.liveness.system import STDIN
 from quickfit.liveness.waiting import stands_still
 
 # Pages fetched from the disk per second, and memory moved, that leave no time for work.

@@ -8,6 +8,7 @@ from quickfit.findings import Evidence, Location
 from quickfit.liveness.phases import is_peek, making_thread, waiting_input
 from quickfit.liveness.reason import Reason
 from quickfit.liveness.scene import Frame, Raised, Scene, Thread
+from quickfit.liveness.system import STDIN
 from quickfit.liveness.waiting import (
     STILL_SHARE,
     has_working_child,
@@ -40,7 +41,6 @@ _STDIN = re.compile(r"\bstdin\b")
 # What lists files, and may take its time even if it finds none.
 _LISTS = re.compile(r"\b(i?glob|rglob|listdir|scandir|iterdir|walk)\s*\(")
 _PROMPT_FILES = ("/pdb.py", "/bdb.py", "/cmd.py", "/code.py", "/getpass.py", "/fileinput.py")
-STDIN = "stdin"
 
 
 def stdin(scene: Scene) -> Reason | None:
@@ -91,7 +91,7 @@ def swallowed(scene: Scene) -> Reason | None:
     given = f"batch {source.batches + 1:,}" if source is not None else "the first batch"
     return Reason(
         cause="generator-never-yields",
-        summary=f"{raised.name} is raised and swallowed {units_rate(per_s)}, and {given} never"
+        summary=f"{raised.name} is raised and swallowed {_how_often(per_s)}, and {given} never"
         f" comes: {_short(raised)}",
         where=raised.place,
         evidence=(
@@ -115,7 +115,7 @@ def _is_in_generator(scene: Scene) -> bool:
     )
 
 
-def units_rate(per_s: float) -> str:
+def _how_often(per_s: float) -> str:
     """Return a rate in words."""
     return f"{per_s:,.0f} times a second" if per_s >= 1 else "again and again"
 

@@ -171,7 +171,7 @@ class Processes:
             state=now.state,
             waits_in=now.waits_in,
             is_fork=now.is_fork,
-            runs_script=_runs_script(frames),
+            runs_script=runs_script(frames),
             frames=frames,
         )
 
@@ -186,7 +186,7 @@ def most_seen(counts: Counter[int]) -> int | None:
     return counts.most_common(1)[0][0] if counts else None
 
 
-def _runs_script(frames: tuple[Frame, ...]) -> bool:
+def runs_script(frames: tuple[Frame, ...]) -> bool:
     """Tell whether a worker started by spawn is in the script's own top level."""
     spawned = any(
         frame.is_in("/multiprocessing/spawn.py") and frame.function.startswith("_fixup_main")
