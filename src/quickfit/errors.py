@@ -5,6 +5,7 @@
     ├── RecordingError    3   a recording cannot be read or written
     ├── FixError          4   a fix cannot be made or applied
     ├── PipelineError     5   an input pipeline cannot be built or run
+    ├── SourceError       2   a file cannot be read as Python source
     └── SignalMissing         nobody recorded what was asked for; never reaches a user
 
 Every message says what happened with the value received, where, and what to do.
@@ -41,6 +42,23 @@ class PipelineError(QuickfitError):
     """An input pipeline cannot be built or run."""
 
     exit_code = 5
+
+
+class SourceError(QuickfitError):
+    """A file cannot be read as Python source.
+
+    Args:
+        message: what is wrong, with the file.
+        line: where, from 1; 0 where nobody knows.
+        column: in that line, from 1; 0 where nobody knows.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
 
 
 class SignalMissing(QuickfitError):  # noqa: N818 - it is an answer ("not checked"), not a failure

@@ -9,8 +9,10 @@ import inspect
 import pkgutil
 
 from quickfit.causes._cause import Cause, example, silence_finding
+from quickfit.findings import Spotted
+from quickfit.program import Module, Program
 
-__all__ = ["Cause", "catalogue", "example", "silence_finding"]
+__all__ = ["Cause", "catalogue", "example", "scanned", "silence_finding"]
 
 
 @functools.cache
@@ -32,3 +34,21 @@ def _load(module_name: str) -> Cause:
     page = inspect.cleandoc(module.__doc__ or "")
     cause: Cause = module.CAUSE
     return dataclasses.replace(cause, name=name, page=page)
+
+
+def scanned(module: Module, program: Program) -> list[Spotted]:
+    """Return what the text of one file proves, in the order of the text.
+
+    A cause that fails on a text no test has thought of is noted in the program, and the others
+    are asked all the same.
+    """
+    found: list[Spotted] = []
+    for cause in catalogue().values():
+        try:
+            spots = list(cause.scan(module, program)) if cause.scan is not None else []
+        except Exception as error:  # noqa: BLE001 - one bad cause must not take the others along
+            what = f"{type(error).__name__}: {error}"
+            program.notes.append(f"{module.path}: an error in quickfit: {cause.name}: {what}")
+            continue
+        found += [dataclasses.replace(s, cause=cause.name, title=cause.title) for s in spots]
+    return sorted(dict.fromkeys(found), key=lambda spot: (spot.where, spot.cause))

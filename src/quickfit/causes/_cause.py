@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    Evidence,
+    Exhaustion,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program
 from quickfit.signals import Signals
 
 
@@ -19,7 +30,9 @@ class Cause:
     Args:
         title: the problem in a few words.
         symptom: what the user sees.
-        detect: a finding where the run suffers from it, None where it does not.
+        detect: a finding where the run suffers from it, None where it does not; without it, only
+            text tells.
+        scan: what the text of one file of a program proves, for causes that text alone can prove.
         fix: the change that removes it; None where there is only advice on the page.
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
@@ -31,7 +44,8 @@ class Cause:
 
     title: str
     symptom: Symptom
-    detect: Callable[[Signals], Finding | None]
+    detect: Callable[[Signals], Finding | None] | None = None
+    scan: Callable[[Module, Program], Iterable[Spotted]] | None = None
     fix: Callable[[Finding, Signals], Fix | None] | None = None
     changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
     counts_start: bool = False

@@ -81,6 +81,8 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
     clear: list[Clear] = []
     not_checked: list[NotChecked] = []
     for cause in catalogue().values():
+        if cause.detect is None:
+            continue  # `texts` asks those
         if signals.is_memory_run and cause.symptom != Symptom.MEMORY:
             not_checked.append(NotChecked(cause.name, "needs a run without --memory"))
             continue
@@ -104,7 +106,7 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
     if cause.symptom != Symptom.STUCK:
         _ = signals.steps  # no cause is clear where there were too few steps to look at
-    found = cause.detect(signals)
+    found = cause.detect(signals) if cause.detect is not None else None
     if found is not None and not found.is_of_whole:
         whole = signals.whole_time
         ends_share = whole.iterator_ends_s / whole.total_s if whole.total_s else 0.0

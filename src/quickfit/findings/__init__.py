@@ -1,5 +1,6 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
+from quickfit.findings._changes import Change, Edit, Position
 from quickfit.findings._records import (
     Breakdown,
     BreakdownPart,
@@ -21,14 +22,18 @@ from quickfit.findings._records import (
     Severity,
     Symptom,
 )
+from quickfit.findings._spotted import Effect, Span, Spotted
 
 __all__ = [
     "Breakdown",
     "BreakdownPart",
+    "Change",
     "Clear",
     "DeviceVerdict",
     "Diagnosis",
     "EarlyVerdict",
+    "Edit",
+    "Effect",
     "Evidence",
     "Exhaustion",
     "Finding",
@@ -39,7 +44,10 @@ __all__ = [
     "NotChecked",
     "Overhead",
     "Phase",
+    "Position",
     "RunOutcome",
     "Severity",
+    "Span",
+    "Spotted",
     "Symptom",
 ]

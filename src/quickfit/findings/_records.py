@@ -16,6 +16,7 @@ class Symptom(StrEnum):
     SPIKES = "spikes"
     MEMORY = "memory"
     WRONG = "wrong"
+    CRASH = "crash"
 
 
 class FixClass(StrEnum):

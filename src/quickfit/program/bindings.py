@@ -1,0 +1,265 @@
+"""Which statements give a name its value, in which scope, and which of them reach a use of it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quickfit.program.module import FUNCTIONS, LOOPS, Module
+
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.expr
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (*FUNCTIONS, ast.Module, ast.ClassDef, *_COMPREHENSIONS)
+Block = tuple[ast.AST, str]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One statement that gives a name its value.
+
+    Args:
+        kind: `value`, `element` (of a loop), `import`, `from`, `def`, `class`, `parameter` or
+            `other`.
+        node: the statement or expression that binds.
+        value: what is assigned, looped over or entered.
+        path: which part of it, of `a, b = …`.
+        module: of an import, the module; of `from`, with the name in `name`.
+        name: of a parameter or of what is imported.
+    """
+
+    kind: str
+    node: ast.AST
+    value: ast.expr | None = None
+    path: tuple[int, ...] = ()
+    module: str = ""
+    name: str = ""
+
+
+class Bindings:
+    """All bindings of a file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.stars: list[ast.ImportFrom] = []
+        self._of: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
+        self._globals: dict[ast.AST, set[str]] = defaultdict(set)
+        self._blocks: dict[tuple[ast.AST, ast.AST], tuple[Block, ...]] = {}
+        for node in module.all(ast.Global):
+            self._globals[self.scope(node)].update(node.names)
+        for statement in _binding_nodes(module):
+            for name, binding in bound(statement):
+                self._of[self._home(statement, name)][name].append(binding)
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                self.stars.append(statement)
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """Return the innermost scope a node is evaluated in."""
+        child, found = node, self.module.parents.get(node)
+        while found is not None:
+            if isinstance(found, _SCOPES) and _is_inside(found, child):
+                return found
+            child, found = found, self.module.parents.get(found)
+        return self.module.tree
+
+    def _home(self, node: ast.AST, name: str) -> ast.AST:
+        """Return the scope whose name a node binds."""
+        if isinstance(node, ast.arg):
+            return self.module.around(node, *FUNCTIONS) or self.module.tree
+        if isinstance(node, ast.comprehension):
+            return self.module.parents[node]
+        scope = self.scope(node)
+        while isinstance(scope, _COMPREHENSIONS):  # a walrus binds outside
+            scope = self.scope(scope)
+        return self.module.tree if name in self._globals.get(scope, ()) else scope
+
+    def all(self, scope: ast.AST, name: str) -> list[Binding]:
+        """Return what binds a name in a scope, in the order of the text."""
+        return self._of[scope][name] if scope in self._of and name in self._of[scope] else []
+
+    def names(self, scope: ast.AST) -> list[str]:
+        """Return the names bound in a scope."""
+        return list(self._of[scope]) if scope in self._of else []
+
+    def reaching(self, use: ast.AST, name: str) -> list[Binding]:
+        """Return the bindings of a name that may hold where it is used; none: it is not ours."""
+        scope, is_own = self.scope(use), True
+        while True:
+            found = self.all(scope, name)
+            if found and (is_own or not isinstance(scope, ast.ClassDef)):
+                return self._reaching(use, found, scope) if is_own else self.at_end(found, scope)
+            if scope is self.module.tree:
+                return []
+            # A comprehension is run at once, where it stands.
+            is_own = is_own and isinstance(scope, _COMPREHENSIONS)
+            scope = self.scope(scope)
+
+    def _reaching(self, use: ast.AST, bindings: list[Binding], scope: ast.AST) -> list[Binding]:
+        chain = self.blocks(use, scope)
+        place = _place(use)
+        earlier = [b for b in bindings if _effect(b) <= place]
+        before = [b for b in earlier if not self._is_excluded(b, chain, scope)]
+        found, last = self._last(before, chain, scope)
+        loops = [node for node, _ in chain if isinstance(node, LOOPS)]
+        if last is not None:
+            inside = [n for n, _ in self.blocks(last.node, scope)]
+            loops = [loop for loop in loops if loop not in inside]
+            if isinstance(last.node, LOOPS):
+                loops = [loop for loop in loops if loop is not last.node]
+        later = [b for b in bindings if b not in before]
+        # What a turn of a loop binds behind the use holds in its next turn.
+        found += [b for b in later if any(self.module.is_in(b.node, loop) for loop in loops)]
+        return found
+
+    def at_end(self, bindings: list[Binding], scope: ast.AST) -> list[Binding]:
+        """Return those of a scope's bindings of a name that may hold when the scope is done."""
+        return self._last(bindings, ((scope, "body"),), scope)[0]
+
+    def _last(
+        self, bindings: list[Binding], chain: tuple[Block, ...], scope: ast.AST
+    ) -> tuple[list[Binding], Binding | None]:
+        """Return the bindings back to the last one that surely ran, and that one."""
+        found: list[Binding] = []
+        seen: set[tuple[ast.AST, str]] = set()
+        for binding in reversed(bindings):
+            found.append(binding)
+            blocks = self.blocks(binding.node, scope)
+            if binding.kind == "parameter" or (blocks and blocks[0] in chain):
+                return found, binding
+            if isinstance(binding.node, LOOPS) and (binding.node, "body") in chain:
+                return found, binding
+            if len(blocks) > 1 and isinstance(blocks[0][0], ast.If):
+                seen.add(blocks[0])
+                if {(blocks[0][0], "body"), (blocks[0][0], "orelse")} <= seen and (
+                    blocks[1] in chain
+                ):
+                    return found, None
+        return found, None
+
+    def _is_excluded(self, binding: Binding, chain: tuple[Block, ...], scope: ast.AST) -> bool:
+        """Tell whether a binding stands in the other branch of an `if` than the use."""
+        own = dict(self.blocks(binding.node, scope))
+        branches = [(node, field) for node, field in chain if isinstance(node, ast.If)]
+        return any(node in own and own[node] != field for node, field in branches)
+
+    def blocks(self, node: ast.AST, scope: ast.AST) -> tuple[Block, ...]:
+        """Return the blocks of statements around a node, innermost first, up to its scope."""
+        if (node, scope) in self._blocks:
+            return self._blocks[node, scope]
+        found: list[Block] = []
+        child, above = node, self.module.parents.get(node)
+        while above is not None:
+            for field in ("body", "orelse", "finalbody", "handlers"):
+                block = getattr(above, field, None)
+                if isinstance(block, list) and child in block:
+                    found.append((above, field))
+            if above is scope:
+                break
+            child, above = above, self.module.parents.get(above)
+        self._blocks[node, scope] = tuple(found)
+        return self._blocks[node, scope]
+
+
+def bound(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """Yield the names that a node binds."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _targets(target, node, node.value)
+    elif isinstance(node, ast.AnnAssign):
+        if node.value is not None:
+            yield from _targets(node.target, node, node.value)
+    elif isinstance(node, ast.NamedExpr):
+        yield node.target.id, Binding("value", node, node.value)
+    elif isinstance(node, ast.AugAssign):
+        if isinstance(node.target, ast.Name):
+            yield node.target.id, Binding("other", node)
+    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        for name, found in _targets(node.target, node, node.iter):
+            yield name, Binding("element", node, node.iter, found.path)
+    elif isinstance(node, ast.With | ast.AsyncWith):
+        for item in node.items:
+            if item.optional_vars is not None:
+                yield from _targets(item.optional_vars, node, item.context_expr)
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from _imported(node)
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node.name, Binding("def", node)
+    elif isinstance(node, ast.ClassDef):
+        yield node.name, Binding("class", node)
+    elif isinstance(node, ast.arg):
+        yield node.arg, Binding("parameter", node, name=node.arg)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        yield node.name, Binding("other", node)
+
+
+def _targets(target: ast.expr, node: ast.AST, value: ast.expr) -> Iterator[tuple[str, Binding]]:
+    waiting: list[tuple[ast.expr, tuple[int, ...]]] = [(target, ())]
+    while waiting:
+        each, path = waiting.pop()
+        if isinstance(each, ast.Name):
+            yield each.id, Binding("value", node, value, path)
+        elif isinstance(each, ast.Tuple | ast.List):
+            waiting += [(part, (*path, number)) for number, part in enumerate(each.elts)]
+        elif isinstance(each, ast.Starred) and isinstance(each.value, ast.Name):
+            yield each.value.id, Binding("other", node)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Binding]]:
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            if alias.name != "*":
+                binding = Binding("from", node, module=module, name=alias.name)
+                yield alias.asname or alias.name, binding
+        elif alias.asname:
+            yield alias.asname, Binding("import", node, module=alias.name)
+        else:  # `import a.b` binds `a`
+            first = alias.name.split(".")[0]
+            yield first, Binding("import", node, module=first)
+
+
+_BINDING = (
+    *(ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor),
+    *(ast.comprehension, ast.With, ast.AsyncWith, ast.Import, ast.ImportFrom, ast.FunctionDef),
+    *(ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
+)
+
+
+def _binding_nodes(module: Module) -> list[ast.AST]:
+    """Return what binds names, in the order of the text."""
+    found: list[ast.AST] = [n for kind in _BINDING for n in module.all(kind)]
+    return sorted(found, key=_effect_of)
+
+
+def _effect(binding: Binding) -> tuple[int, int]:
+    return _effect_of(binding.node)
+
+
+def _effect_of(node: ast.AST) -> tuple[int, int]:
+    """Return the place from which on a node's names hold: behind an assignment, in a block."""
+    if isinstance(node, ast.comprehension):
+        return _place(node.target)
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter.end_lineno or 0, node.iter.end_col_offset or 0
+    if isinstance(node, ast.With | ast.AsyncWith):
+        last = node.items[-1].optional_vars or node.items[-1].context_expr
+        return last.end_lineno or 0, last.end_col_offset or 0
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        return node.end_lineno or 0, node.end_col_offset or 0
+    return _place(node)
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _is_inside(scope: ast.AST, child: ast.AST) -> bool:
+    """Tell whether a child is evaluated in a scope: not its defaults and decorators."""
+    if isinstance(scope, ast.Module):
+        return True
+    if isinstance(scope, ast.Lambda):
+        return child is scope.body
+    if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return child in scope.body
+    return True  # of a comprehension
