@@ -1,6 +1,6 @@
 """Trainings that slow down: is the cause named, at which line, and after how many steps?
 
-    python benchmarks/drift.py --scripts [--only TEXT …]
+    python benchmarks/drift.py --scripts [--only TEXT …] [--keep FOLDER | --kept FOLDER]
     python benchmarks/drift.py --stationary 20 [--keep FOLDER]
     python benchmarks/drift.py --simulated 1000000 [--noise FOLDER]
 
@@ -9,7 +9,8 @@ must be said stands in their header: `# EXPECT cause=<id> file=train.py line=<n>
 will do), or `# EXPECT none`. `--stationary` runs trainings of 5,000 steps that do not slow down,
 every second one beside such a hog. `--simulated` puts recorded steps together to one long
 stationary series with episodes of load and with load that stays, and asks at every look; in these
-two no part of a script may be accused. `--keep` keeps the recordings, which `--noise` can take.
+two no part of a script may be accused. `--keep` keeps the recordings, which `--noise` can take,
+and which `--scripts --kept` asks again without running anything.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ from _cases import HERE, Case, run
 from _noise import Noise, Simulation
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.errors import QuickfitError
-from quickfit.findings import Diagnosis, Finding, Symptom
+from quickfit.findings import Diagnosis, Finding, Severity, Symptom
 from quickfit.recording import reader
 from quickfit.signals import Signals
 
 SCRIPTS, STATIONARY = HERE / "drift", HERE / "stationary"
 RECORDINGS = HERE.parent / "tests" / "recordings" / "healthy"
-ROW = "{:32} {:8} {:5} {:22} {:14} {:>8}  {}"
+ROW = "{:32} {:8} {:6} {:22} {:14} {:>8}  {}"
 _EXPECT = re.compile(r"^# EXPECT (?:none|cause=(\S+) file=(\S+) line=(\d+)(?: also=(\S+))?)", re.M)
+# The cause comes first; or second, behind one that costs more.
+RIGHT = ("yes", "second")
 # When the hog comes and goes, in seconds after the start of the script.
 COMES_S, GOES_S = 14.0, 22.0
 
@@ -53,12 +56,13 @@ def main() -> int:
     parser.add_argument("--simulated", type=int, default=0, metavar="STEPS")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--kept", type=Path)
     parser.add_argument("--noise", type=Path, default=RECORDINGS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     results: list[bool] = []
     if options.scripts:
-        results += scripts(options.only, options.keep)
+        results += scripts(options.only, options.keep, options.kept)
     if options.stationary:
         results += stationary(options.stationary, options.keep, options.only)
     if options.simulated:
@@ -67,7 +71,7 @@ def main() -> int:
     return int(not all(results))
 
 
-def scripts(only: list[str], keep: Path | None) -> list[bool]:
+def scripts(only: list[str], keep: Path | None, kept: Path | None) -> list[bool]:
     """Run the scripts that slow down, alone and beside a hog that comes and goes."""
     print(ROW.format("script", "beside", "right", "cause", "line", "at step", "said"))
     results = []
@@ -76,10 +80,12 @@ def scripts(only: list[str], keep: Path | None) -> list[bool]:
         if only and not any(text in case.name for text in only):
             continue
         for hogs in (0, os.cpu_count() or 1):
-            ran = tried(case, hogs, keep)
-            is_right = named(case, ran) and (case.cause is None or case.is_placed(ran.diagnosis))
-            print(row(case.name, hogs, ran, is_right=is_right), flush=True)
-            results.append(is_right)
+            ran = asked(case, hogs, kept) if kept else tried(case, hogs, keep)
+            if ran is None:
+                continue
+            verdict = judged(case, ran)
+            print(row(case.name, hogs, ran, verdict=verdict), flush=True)
+            results.append(verdict in RIGHT)
     return results
 
 
@@ -93,12 +99,22 @@ def expected(script: Path) -> Case:
     return Case(script.stem, (script,), cause, place, also=also or "")
 
 
-def named(case: Case, ran: Ran) -> bool:
-    """Tell whether the right cause comes first; `a|b` stands for either."""
+def judged(case: Case, ran: Ran) -> str:
+    """Say whether the right cause comes first, second, or without its line; `a|b`: either.
+
+    `line` stands for the right cause first, at another line than the one in the header.
+    """
     if case.cause is None:
-        return not ran.slowing
-    first = [finding.cause for finding in ran.diagnosis.findings[:1]]
-    return bool(first) and first[0] in case.cause.split("|")
+        return "NO" if ran.slowing else "yes"
+    told = [f for f in ran.diagnosis.findings if f.severity != Severity.MENTION]
+    causes = case.cause.split("|")
+    place = next((n for n, finding in enumerate(told) if finding.cause in causes), None)
+    if place is None or place > 1:
+        return "NO"
+    where = told[place].where
+    if where is None or where.short not in (case.place, case.also or case.place):
+        return "line" if place == 0 else "NO"
+    return "yes" if place == 0 else "second"
 
 
 @dataclass(frozen=True)
@@ -124,10 +140,25 @@ def tried(case: Case, hogs: int, keep: Path | None) -> Ran:
         with contextlib.suppress(QuickfitError):
             slow = Signals(recording).slowdown
             if keep is not None:
-                name = f"{case.name}.{'hog' if hogs else 'alone'}.{os.getpid()}.{id(slow)}"
+                name = f"{kept_name(case, hogs)}.{os.getpid()}.{id(slow)}"
                 shutil.copytree(recorded, keep / name / "run.qfrun")
             return Ran(diagnose_recording(recording), slow.certain_at if slow else None)
         return Ran(diagnose_recording(recording), None)
+
+
+def kept_name(case: Case, hogs: int) -> str:
+    """Return how the folders of a kept run begin."""
+    return f"{case.name}.{'hog' if hogs else 'alone'}"
+
+
+def asked(case: Case, hogs: int, kept: Path) -> Ran | None:
+    """Say what is said of a run that was kept; of several the newest."""
+    found = list(kept.glob(f"{kept_name(case, hogs)}.*/run.qfrun"))
+    if not found:
+        return None
+    recording = reader.read(max(found, key=lambda path: path.stat().st_mtime))
+    slow = Signals(recording).slowdown
+    return Ran(diagnose_recording(recording), slow.certain_at if slow else None)
 
 
 @contextlib.contextmanager
@@ -155,14 +186,14 @@ def coming_and_going(count: int) -> Iterator[None]:
             thread.join()
 
 
-def row(name: str, hogs: int, ran: Ran, *, is_right: bool) -> str:
+def row(name: str, hogs: int, ran: Ran, *, verdict: str) -> str:
     """Return one line of a table."""
     first = ran.diagnosis.findings[0] if ran.diagnosis.findings else None
     place = first.where.short if first is not None and first.where is not None else ""
     said = ran.diagnosis.headline[:110]
     step = str(ran.certain_at or "")
     return ROW.format(
-        name, "a hog" if hogs else "nothing", "yes" if is_right else "NO",
+        name, "a hog" if hogs else "nothing", verdict,
         first.cause if first else "-", place, step, said,
     )  # fmt: skip
 
@@ -178,7 +209,8 @@ def stationary(runs: int, keep: Path | None, only: list[str]) -> list[bool]:
         hogs = (number % 2) * (os.cpu_count() or 1)
         ran = tried(Case(script.stem, (script,)), hogs, keep)
         results.append(not ran.slowing)
-        print(row(script.stem, hogs, ran, is_right=results[-1]), flush=True)
+        verdict = "yes" if results[-1] else "NO"
+        print(row(script.stem, hogs, ran, verdict=verdict), flush=True)
     return results
 
 

@@ -1,4 +1,4 @@
-# EXPECT cause=fit-or-compile-in-loop file=train.py line=25
+# EXPECT cause=fit-or-compile-in-loop file=train.py line=25 also=train.py:22
 # NOTE active learning: after each query the model is compiled again and fitted on the whole labelled pool, so each round takes longer (the compile line in the same method is as right an answer)
 import numpy as np
 import keras

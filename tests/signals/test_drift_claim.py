@@ -49,6 +49,13 @@ def test_a_part_is_not_accused_when(changed):
     assert claim.why != "part"
 
 
+def test_where_sizes_are_not_known_a_part_must_grow_beyond_what_they_could_have_done():
+    rest = {"step": went(0.005, 0.019), "delay": went(0.0, 0.0, 0.0)}
+    for last, why in ((0.0145, "part"), (0.009, "unknown")):
+        between = {"between": went(0.0018, last), "cpu": went(0.0032, last + 0.002)}
+        assert claimed({**rest, **between}, 2.0).why == why
+
+
 def test_a_step_that_is_hardly_slower_is_nothing():
     assert claimed({"step": went(0.010, 0.0115), **CALLBACKS}, 2.0) is None
 

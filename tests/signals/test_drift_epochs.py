@@ -3,7 +3,7 @@
 import pytest
 
 from drift_runs import drifting, flat, rising
-from quickfit.signals.drift_epochs import compared, laps
+from quickfit.signals.drift_epochs import compared, epoch_series, laps
 
 FEW = {"steps": 200, "epochs": 10}
 
@@ -53,3 +53,31 @@ def test_an_epoch_is_from_its_first_step_to_the_next_ones():
     early, late = compared(found)
     assert early[2] == late[2] == 2
     assert early[1] < late[0]
+
+
+def deeper(each):
+    """Return the series of ten epochs; their dataset has `each` operations more every time."""
+    signals = drifting(**FEW, after=flat(0.1))
+    tables = signals.recording.main.tables
+    tables["datasets"] = [
+        {"id": n, "inputs": [n - 1] if n else [], "op": "map", "file": "", "line": 1, "facts": {}}
+        for n in range(40)
+    ]
+    begins = [lap.begin_s for lap in laps(signals.process, 1, signals.epochs)]
+    tables["iterators"] = [
+        {"loop": 1, "phase": "train", "dataset": 3 + each * n, "created_s": begin_s}
+        for n, begin_s in enumerate(begins)
+    ]
+    # Every epoch has a step less than the one before.
+    seen = {}
+    for row in list(tables["steps"]):
+        seen[row["epoch"]] = seen.get(row["epoch"], 0) + 1
+        if seen[row["epoch"]] > 20 - row["epoch"]:
+            tables["steps"].remove(row)
+    return epoch_series(signals.recording, signals.process, 1, signals.epochs)
+
+
+def test_the_number_of_steps_counts_where_the_script_adds_to_its_dataset():
+    same, added = ([value for _, value in deeper(each)["steps"]] for each in (0, 1))
+    assert max(same) / min(same) < 1.5
+    assert added[0] > 1.5 * added[-1]

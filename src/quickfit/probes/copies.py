@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -31,6 +32,8 @@ AGAIN_S = 15.0
 MAX_COPIES = 50_000
 # Faster ones are numbers; looking for their line would take longer than they do.
 MIN_PLACED_S = 50e-6
+# Of these the size is told, which is looked up at once; smaller ones are numbers.
+MIN_SIZED_S = 8e-6
 # Files with calls that are timed by themselves: a copy in one of them is part of its time.
 _CALLS = ("/polymorphic_function.py", "/trainer.py")
 
@@ -49,15 +52,19 @@ class Copies(deque[float]):
     def append(self, took_s: float) -> None:
         """Take the time of a copy that has just ended."""
         super().append(took_s)
-        if took_s >= MIN_PLACED_S:
+        if took_s >= MIN_SIZED_S:
             with contextlib.suppress(Exception):  # an odd value: the user's training comes first
-                self._place(took_s, sys._getframe(2))
+                # The frame that asked for the copy; what it copies is an argument of it.
+                frame = sys._getframe(2)
+                self._measure(frame.f_locals)
+                if took_s >= MIN_PLACED_S:
+                    self._place(took_s, frame)
 
-    def _place(self, took_s: float, frame: FrameType | None) -> None:
-        # The frame that asked for the copy; what it copies is an argument of it.
-        given = frame.f_locals if frame is not None else {}
+    def _measure(self, given: Mapping[str, object]) -> None:
         self.is_blind = self.is_blind or "value" not in given
         self.bytes += int(getattr(given.get("value"), "nbytes", 0))
+
+    def _place(self, took_s: float, frame: FrameType | None) -> None:
         is_inside = False
         while frame is not None and not is_user_file(frame.f_code.co_filename):
             is_inside = is_inside or frame.f_code.co_filename.endswith(_CALLS)

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 from quickfit.findings import Location
 from quickfit.signals._facade import Signals
+from quickfit.signals.drift_lines import in_host_code, in_tensorflow
 
 # Samples at a line that calls the collector, of all of the main thread's: less is chance.
 MIN_CALLED_SHARE = 0.05
 MIN_SAMPLES = 40
+# A line at which objects are made is told from this share on.
+MIN_MAKING_SHARE = 0.25
+# The collector runs when an object is made, and is seen in what initialises the object.
+_INITIALISING = ("__init__", "__new__", "__post_init__")
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class Collecting:
         full: full collections.
         objects: how many objects it knows, as counted last; None where nobody counted.
         called_at: the line that calls `gc.collect()` most; None where Python calls it by itself.
+        made_at: then, the line at which objects are made that set it off; None where unclear.
         samples_share: of the main thread's samples at that line.
     """
 
@@ -30,6 +36,7 @@ class Collecting:
     window_s: float
     objects: int | None
     called_at: Location | None
+    made_at: Location | None
     samples_share: float | None
 
 
@@ -40,6 +47,9 @@ def collecting(signals: Signals) -> Collecting | None:
         return None
     counts = [row["alive"] for row in signals.process.rows("objects") if row["kind"] == "all"]
     called_at, share = _called_at(signals)
+    made_at = None
+    if called_at is None:
+        made_at, share = _made_at(signals)
     return Collecting(
         min(machine.collecting_share, 1.0),
         machine.collecting_share * machine.window_s,
@@ -47,6 +57,7 @@ def collecting(signals: Signals) -> Collecting | None:
         machine.window_s,
         counts[-1] if counts else None,
         called_at,
+        made_at,
         share,
     )
 
@@ -67,3 +78,23 @@ def _called_at(signals: Signals) -> tuple[Location | None, float | None]:
     place, count = max(seen.items(), key=lambda item: item[1])
     share = count / total
     return (signals.location(*place), share) if share >= MIN_CALLED_SHARE else (None, None)
+
+
+def _made_at(signals: Signals) -> tuple[Location | None, float | None]:
+    """Return the line of the script's own code that most samples are at, and their share."""
+    stacks = signals.main_stacks()
+    total = sum(stack.seen for stack in stacks)
+    seen: dict[tuple[str, int], int] = {}
+    for stack in stacks:
+        frames = [f for f in stack.frames if f.is_user and f.function not in _INITIALISING]
+        if frames and in_host_code(stack.frames) and not in_tensorflow(stack.frames):
+            key = (frames[0].file, frames[0].line)
+            seen[key] = seen.get(key, 0) + stack.seen
+    loop = signals.loop.location
+    if loop is not None:
+        seen.pop((loop.file, loop.line), None)  # what runs there is Keras's
+    if not seen or total < MIN_SAMPLES:
+        return None, None
+    place, count = max(seen.items(), key=lambda item: item[1])
+    share = count / total
+    return (signals.location(*place), share) if share >= MIN_MAKING_SHARE else (None, None)

@@ -262,7 +262,12 @@ _ORDER = ("part", "data", "machine", "unknown")
 
 
 def _same(one: Claim | None, other: Claim) -> bool:
-    return one is not None and (one.why, one.part) == (other.why, other.part)
+    return one is not None and (one.why, _measured_as(one)) == (other.why, _measured_as(other))
+
+
+def _measured_as(claim: Claim) -> str:
+    """Return the part that is meant: a Python input and the stage that runs it are the same."""
+    return "input" if claim.part == "stage_work" else claim.part
 
 
 def better_explained(steps: Slowdown | None, epochs: Slowdown | None) -> Slowdown | None:

@@ -32,6 +32,8 @@ MIN_MORE_STRETCH = 1.3
 MIN_REST, MIN_REST_GROWTH = 0.1, 1.2
 # A part that is accused grows by this many times the factor of the rest.
 MIN_BEYOND = 1.3
+# And where the size of batches is not known, by this many times what they may have done to it.
+MUCH_BEYOND = 1.5
 # From here batches are larger; time per byte must grow as much as a step before it is slower.
 MIN_LARGER = 1.15
 # Work on longer sequences grows with their square at most.
@@ -258,5 +260,10 @@ def _is_beyond_rest(name: str, part: Trend, trends: Trends) -> bool:
     first_s, last_s = step.first - inside.first, step.last - inside.last - waited_s
     if first_s < MIN_REST * step.first or last_s < MIN_REST_GROWTH * first_s:
         return True
+    rest = last_s / first_s
     # The size of batches that is known has been taken into account; the speed of the cores not.
-    return "batch_bytes" in trends and part.ratio >= MIN_BEYOND * last_s / first_s
+    if "batch_bytes" in trends:
+        return part.ratio >= MIN_BEYOND * rest
+    # Where it is not known, larger batches may have made all of the rest's growth.
+    grown_s = part.last - MUCH_BEYOND * rest**POWER * part.first
+    return grown_s >= MIN_SHARE * step.growth

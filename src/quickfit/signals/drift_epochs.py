@@ -1,11 +1,13 @@
 """The epochs of a loop as series: what one takes, and what of it lies after its steps.
 
 The first epoch is left out: it traces, compiles and fills caches. Epochs of more or fewer steps
-are told as if they had as many as the others.
+are told as if they had as many as the others, unless the script itself makes them longer by
+adding to its dataset.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from dataclasses import dataclass, field
 
@@ -15,6 +17,9 @@ from quickfit.signals.drift_inputs import depths
 from quickfit.signals.drift_machine import counter_at, others_s
 from quickfit.signals.drift_progress import Row, Series
 from quickfit.signals.loops import Epoch
+
+# So many epochs in a row must each have a longer pipeline than the one before.
+MIN_LONGER = 4
 
 
 @dataclass
@@ -63,18 +68,30 @@ def epoch_series(
     found = laps(process, loop, epochs)
     if not found:
         return {}
-    usual = statistics.median(len(lap.durations) for lap in found)
+    stages = _stages(process, loop, found)
+    usual = None if _is_added_to(stages) else _usual_steps(found)
     setups = [(row["entered_s"], row["begin_s"]) for row in recording.main.rows("loops")]
     series: dict[str, list[Point]] = {}
     for place, lap in enumerate(found, start=1):
         for name, value in _parts(lap, usual, setups).items():
             series.setdefault(name, []).append((float(place), value))
-    return series | _machine(process, recording, found) | _stages(process, loop, found)
+    return series | _machine(process, recording, found) | stages
 
 
-def _parts(lap: Lap, usual: float, setups: list[tuple[float, float]]) -> dict[str, float]:
+def _usual_steps(found: list[Lap]) -> float:
+    return statistics.median(len(lap.durations) for lap in found)
+
+
+def _is_added_to(stages: Series) -> bool:
+    """Tell whether more and more operations lie behind the iterator, from epoch to epoch."""
+    depths_seen = [depth for _, depth in stages.get("stages", [])]
+    pairs = list(itertools.pairwise(depths_seen))
+    return len(pairs) >= MIN_LONGER and all(after > before for before, after in pairs)
+
+
+def _parts(lap: Lap, usual: float | None, setups: list[tuple[float, float]]) -> dict[str, float]:
     assert lap.next_s is not None
-    steps_s = usual * statistics.fmean(lap.durations)
+    steps_s = (usual or len(lap.durations)) * statistics.fmean(lap.durations)
     after_s = lap.next_s - lap.end_s
     # Setting up the next call of `fit` is another matter, and so is validation.
     setup_s = sum(begin - entered for entered, begin in setups if lap.end_s < begin <= lap.next_s)

@@ -41,6 +41,20 @@ def test_a_line_that_calls_the_collector_is_named():
     assert fix(finding, signals).title.startswith("Collect once per epoch")
 
 
+def test_the_line_that_makes_the_objects_is_named_and_not_what_initialises_them():
+    signals = collected(0.4, per_s=10)
+    tables = signals.recording.main.tables
+    for number, line, function in ((8, 3, "__init__"), (9, 4, "rollout")):
+        frame = {"id": number, "file": SCRIPT, "line": line, "function": function, "is_user": 1}
+        tables["frames"].append(frame)
+    tables["stacks"].append({"id": 9, "role": "main", "frames": [8, 9]})
+    tables["samples"].append({**tables["samples"][0], "stack": 9, "seen": 90})
+    finding = detect(signals)
+    assert finding.where.line == 4
+    assert finding.summary.startswith("objects are made here")
+    assert "gc.freeze()" in fix(finding, signals).example
+
+
 @pytest.mark.parametrize(
     "signals",
     [

@@ -90,6 +90,13 @@ def test_what_the_machine_does_is_not_the_script(gained, said):
     assert finding.claims == ()
 
 
+def test_slow_steps_that_are_full_collections_are_those_of_gc_pressure():
+    made = {"kind": "custom", "part": None, "stack": (PLOT,)}
+    assert detect(spiky(**made, machine={"collecting_s": 0.3, "collections": 1})) is None
+    # As many that take next to nothing are another matter.
+    assert detect(spiky(**made, machine={"collecting_s": 0.02, "collections": 1})) is not None
+
+
 def test_says_that_it_does_not_know_and_what_was_measured():
     finding = detect(spiky(machine=IDLE))
     assert finding.summary.endswith("nothing that was measured coincides with them")

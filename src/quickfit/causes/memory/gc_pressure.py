@@ -52,7 +52,7 @@ def detect(signals: Signals) -> Finding | None:
     basis = "the collector has little left to look at"
     return Finding(
         summary=_summary(found),
-        where=found.called_at,
+        where=found.called_at or found.made_at,
         evidence=_evidence(found),
         gain=Gain(low, likely, high, basis),
         cost_share=found.share,
@@ -71,6 +71,8 @@ def _claims(signals: Signals, found: Collecting) -> tuple[str, ...]:
 def _summary(found: Collecting) -> str:
     if found.called_at is not None:
         return "the collector is called here again and again"
+    if found.made_at is not None:
+        return "objects are made here, and Python's garbage collector looks at all there are"
     return "Python's garbage collector takes a share of every step"
 
 
@@ -90,7 +92,8 @@ def _evidence(found: Collecting) -> tuple[Evidence, ...]:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show how to leave objects out of collections."""
-    if finding.where is not None:
+    found = collecting(signals)
+    if found is not None and found.called_at is not None:
         title = "Collect once per epoch, or not at all"
         return Fix(title, FixClass.SAME_RESULTS, note="Python collects by itself.")
     return Fix(

@@ -47,6 +47,8 @@ MIN_SHARE, MIN_UNKNOWN_SHARE = 0.05, 0.10
 MIN_OTHER_SHARE = 0.25
 # From here on `gc-pressure` tells of the collector.
 MIN_COLLECTING_SHARE = 0.10
+# Slow steps are its collections where there are about as many, and they take this much of them.
+MOSTLY, MAX_MORE = 0.5, 1.6
 # What is left of the slow steps' extra time: half of it, a little, nothing.
 LEFT_OVER = (0.5, 0.15, 0.0)
 # At best more than the slow steps' own time is won.
@@ -90,6 +92,8 @@ def detect(signals: Signals) -> Finding | None:
     why = reason(signals, found)
     if _is_nothing(found, signals) if why is None else _has_a_name(why, signals):
         return None
+    if _is_collecting(found, signals):
+        return None  # reported by gc-pressure
     # What coincides with the event; the other slow steps stay.
     cost = found.share * (why.explained if why else 1.0)
     if cost < MIN_SHARE:
@@ -118,6 +122,14 @@ def _has_a_name(why: Reason, signals: Signals) -> bool:
     if found is None or found.share < MIN_COLLECTING_SHARE:
         return False
     return why.where is None or found.called_at is not None
+
+
+def _is_collecting(found: Spikes, signals: Signals) -> bool:
+    """Tell whether slow steps are full collections: about as many, and most of their time."""
+    gone = collecting(signals)
+    if gone is None or gone.share < max(MIN_COLLECTING_SHARE, MOSTLY * found.share):
+        return False
+    return gone.full / MAX_MORE <= found.count <= gone.full * MAX_MORE
 
 
 def _is_nothing(found: Spikes, signals: Signals) -> bool:
