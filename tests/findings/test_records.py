@@ -44,6 +44,7 @@ def test_classes_symptoms_and_severities_are_their_public_words():
         "spikes",
         "memory",
         "wrong",
+        "crash",
     ]
 
 

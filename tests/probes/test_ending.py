@@ -26,6 +26,7 @@ def test_an_error_is_told_with_the_innermost_line_of_the_user(tmp_path):
         "message": "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         "file": str(tmp_path / "train.py"),
         "line": 3,
+        "frames": [[str(tmp_path / "train.py"), 4], [str(tmp_path / "train.py"), 3]],
     }
 
 

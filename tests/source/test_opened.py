@@ -12,6 +12,7 @@ from quickfit.source.opened import opened
         ("def f():\n    file = open(p)\n    files.append(file)\n", 2, True),
         ("def f():\n    files[p] = h5py.File(p)\n", 2, True),
         ("def f():\n    file = open(p)\n    files[p] = file\n", 2, True),
+        ("def f():\n    shard = np.load(p)\n    files.append(shard)\n", 2, True),
         ("def f():\n    self.file = open(p)\n", 2, False),
         ("def f():\n    return decode(open(p))\n", 2, False),
     ],
@@ -29,6 +30,8 @@ def test_an_open_without_a_close_is_found(text, line, is_kept):
         "file = open(p)\nfile.close()\n",
         "file = open(p)\nwith file:\n    pass\n",
         "stack.enter_context(open(p))\n",
+        "array = np.load(p)\n",
+        "data = json.load(file)\nfound.append(data)\n",
         "with open(p:\n",
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quickfit.causes import catalogue
+from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import SignalMissing
 from quickfit.findings import Diagnosis, Finding
 from quickfit.fixes.change import Change
@@ -50,6 +51,7 @@ def candidates(
     without: list[Unrecognised] = []
     for finding in diagnosis.findings:
         changes, why = _changes(finding, signals, project)
+        changes = changes or changes_by_text(finding, texts)
         if changes:
             found.append([Candidate(finding, change) for change in changes])
         else:

@@ -17,6 +17,7 @@ from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
 from quickfit.diagnosis.ranking import behind_the_first, ranked
 from quickfit.diagnosis.resource import limit_of_input
 from quickfit.diagnosis.silence import silent
+from quickfit.diagnosis.texts import proven_by_text
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
 from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity, Symptom
@@ -29,7 +30,7 @@ MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
 MIN_GAIN = 1.05
 # What is wrong, stuck, or runs out is told whatever time it takes: `memory_severity` says how
 # loudly.
-NOT_OF_TIME = (Symptom.WRONG, Symptom.STUCK, Symptom.MEMORY)
+NOT_OF_TIME = (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK, Symptom.MEMORY)
 # How the reason begins where a cause failed: that is for us to mend.
 OWN_ERROR = "an error in quickfit:"
 
@@ -39,6 +40,8 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     signals = Signals(recording)
     found, clear, not_checked = _ask_all(signals)
     found += silent(signals, found)
+    by_text, unread = proven_by_text(signals)
+    found, not_checked = found + by_text, not_checked + unread
     parts = breakdown(signals)
     shares = {part.name: part.share for part in parts.parts} if parts else {}
     worth = [finding for finding in found if _is_worth_telling(finding)]
@@ -46,7 +49,8 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     findings += behind_the_first(findings, [f for f in found if not _is_worth_telling(f)])
     told = {finding.cause for finding in findings}
     not_checked = [one for one in not_checked if one.cause not in told]
-    clear = sorted([*clear, *(Clear(f.cause) for f in found if f.cause not in told)], key=_name)
+    asked = {*told, *(one.cause for one in (*clear, *not_checked))}
+    clear = sorted([*clear, *(Clear(name) for name in catalogue() if name not in asked)], key=_name)
     device = device_verdict(recording.main, signals)
     if signals.is_memory_run:
         said = memory_verdict(signals, findings)
@@ -140,7 +144,7 @@ def _name(clear: Clear) -> str:
 
 
 def _severity(found: Finding, symptom: Symptom) -> Severity:
-    if symptom in (Symptom.WRONG, Symptom.STUCK):
+    if symptom in (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK):
         return Severity.MENTION if found.is_past else Severity.SEVERE
     if found.exhaustion is not None:
         return memory_severity(found.exhaustion)

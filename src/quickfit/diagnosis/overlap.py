@@ -28,7 +28,7 @@ def without_double_claims(
     kept: list[Finding] = []
     parts = _Parts(dict(shares or {}))
     for finding in sorted(findings, key=_order):
-        if finding.symptom in (Symptom.WRONG, Symptom.STUCK):
+        if finding.symptom in (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK):
             kept.append(finding)  # what is wrong or stuck is told, whatever it costs
             continue
         left = parts.left_for(finding)

@@ -30,15 +30,16 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     return [order[0], *(_after(first, finding) for finding in order[1:])]
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, bool, float, float]:
-    # A run that stands still has no speed.
-    is_wrong = finding.symptom in (Symptom.WRONG, Symptom.STUCK)
+def _rank(finding: Finding) -> tuple[bool, bool, bool, bool, float, float]:
+    # A run that ended, or stands still, has no speed.
+    is_wrong = finding.symptom in (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK)
     gain = _believable(finding.gain)
     if finding.exhaustion is not None:
         gain = AS_MUCH_AS[finding.severity]
     # What grows will cost more than it has so far.
     is_growing = finding.symptom == Symptom.SLOWING_DOWN and finding.severity != Severity.MENTION
-    return is_wrong, not finding.is_of_machine, is_growing, gain, finding.cost_share
+    is_crash = finding.symptom == Symptom.CRASH
+    return is_crash, is_wrong, not finding.is_of_machine, is_growing, gain, finding.cost_share
 
 
 def _believable(gain: Gain) -> float:

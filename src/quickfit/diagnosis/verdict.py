@@ -49,12 +49,18 @@ def verdict(
     signals: Signals, findings: list[Finding], parts: Breakdown | None, device: DeviceVerdict
 ) -> Verdict:
     """Return the verdict of a run."""
+    crashed = [finding for finding in findings if finding.symptom == Symptom.CRASH]
+    if crashed:
+        return Verdict("findings", f"crashed: {crashed[0].summary}")
     stuck = [f for f in findings if f.symptom == Symptom.STUCK and f.severity == Severity.SEVERE]
     if stuck:
         return Verdict("stuck", silence.headline(signals, stuck[0]))
     has_few_steps = parts is None or parts.steps < MIN_STEPS
     if has_few_steps and (quiet := silence.unexplained(signals)):
         return Verdict("stuck", quiet)
+    wrong = [finding for finding in findings if finding.symptom == Symptom.WRONG]
+    if has_few_steps and wrong:
+        return Verdict("findings", _headline(wrong[0]))
     if parts is None:
         return _no_steps(signals)
     if parts.steps < MIN_STEPS:

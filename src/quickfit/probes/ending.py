@@ -15,6 +15,7 @@ from quickfit.probes._state import State
 MAX_MESSAGE, MAX_HEAD = 800, 100
 # A recursion that never ended leaves a traceback of a thousand frames.
 MAX_FRAMES = 5_000
+MAX_USER_LINES = 20
 
 
 def note(state: State) -> None:
@@ -27,7 +28,13 @@ def note(state: State) -> None:
     if not isinstance(error, SyntaxError) and not any(map(_is_of_script, frames)):
         return
     file, line = _place(error, frames)
-    facts = {"type": type(error).__name__, "message": _message(error), "file": file, "line": line}
+    facts: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": _message(error),
+        "file": file,
+        "line": line,
+    }
+    facts["frames"] = _user_lines(frames)
     state.writer.add("meta", ("ended_by", json.dumps(facts)))
 
 
@@ -54,6 +61,13 @@ def _place(error: BaseException, frames: list[TracebackType]) -> tuple[str | Non
     if isinstance(error, SyntaxError) and isinstance(error.filename, str):
         return absolute(error.filename), error.lineno
     return None, None
+
+
+def _user_lines(frames: list[TracebackType]) -> list[tuple[str, int]]:
+    """Return the user's lines that the error came through, the innermost last."""
+    files = [(trace.tb_frame.f_code.co_filename, trace.tb_lineno) for trace in frames]
+    lines = [(absolute(file), line) for file, line in files if is_user_file(file)]
+    return lines[-MAX_USER_LINES:]
 
 
 def _message(error: Any) -> str:

@@ -37,6 +37,7 @@ MIN_PHASE_SHARE = 0.01
 _NOT_SPEED = {
     Symptom.STUCK: "gets the run going",
     Symptom.WRONG: "makes the run right",
+    Symptom.CRASH: "makes the script run",
     Symptom.MEMORY: "stops the growth",
 }
 

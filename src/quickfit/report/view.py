@@ -193,7 +193,9 @@ def _finding(finding: Finding, number: str) -> FindingView:
         summary=text.prose(finding.summary),
         place=sentences.place(where),
         source=text.one_line(where.text.strip()) if where else "",
-        cost="" if used_up or is_stuck else units.share(finding.cost_share),
+        cost=""
+        if used_up or is_stuck or not finding.cost_share
+        else units.share(finding.cost_share),
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
         fix=_fix(finding),

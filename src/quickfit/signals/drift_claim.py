@@ -266,4 +266,4 @@ def _is_beyond_rest(name: str, part: Trend, trends: Trends) -> bool:
         return part.ratio >= MIN_BEYOND * rest
     # Where it is not known, larger batches may have made all of the rest's growth.
     grown_s = part.last - MUCH_BEYOND * rest**POWER * part.first
-    return grown_s >= MIN_SHARE * step.growth
+    return bool(grown_s >= MIN_SHARE * step.growth)

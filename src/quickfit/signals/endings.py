@@ -27,11 +27,15 @@ UNKNOWN = -2
 
 @dataclass(frozen=True)
 class Ending:
-    """The error that a script ended by, and the user's line it came through last."""
+    """The error that a script ended by, and the user's line it came through last.
+
+    `through` are all lines of the user's that it came through, the innermost last.
+    """
 
     kind: str
     message: str
     where: Location | None
+    through: tuple[Location, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,17 @@ def ended_by(signals: Signals) -> Ending | None:
         return None
     file, line = told.get("file"), told.get("line")
     where = signals.location(file, line) if isinstance(file, str) and _is_whole(line) else None
-    return Ending(str(told.get("type") or ""), told["message"], where)
+    frames = told.get("frames")
+    pairs = [frame for frame in frames if _is_pair(frame)] if isinstance(frames, list) else []
+    places = [place for file, number in pairs if (place := signals.location(file, number))]
+    through = tuple(places) or ((where,) if where is not None else ())
+    return Ending(str(told.get("type") or ""), told["message"], where, through)
+
+
+def _is_pair(frame: object) -> bool:
+    if not isinstance(frame, list) or len(frame) != 2:
+        return False
+    return isinstance(frame[0], str) and _is_whole(frame[1])
 
 
 def cache_lock(signals: Signals) -> CacheLock | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quickfit.errors import SignalMissing
 from quickfit.findings import Exhaustion, Location
 from quickfit.signals._facade import Signals
-from quickfit.signals.growth import Growth, growth, inside, points_of
+from quickfit.signals.growth import Growth, Point, growth, inside, points_of
 from quickfit.signals.leaks import after_warm_up, by_steps, goes_on, per_batch
 from quickfit.signals.memory import time_left_s
 from quickfit.source.opened import Opened, opened
@@ -17,6 +17,8 @@ from quickfit.source.training_code import functions_of_training, loop_lines
 MIN_FILES = 30
 # A script with a limit of 1,024 files does not live long.
 MIN_WINDOW_S = 4.0
+# When the function that trains returns, Python closes what only it kept.
+LET_GO = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ def open_files(signals: Signals) -> OpenFiles | None:
     """
     steps = signals.steps
     points = points_of(inside(signals.process.rows("machine"), steps), "open_files")
+    points = _while_it_ran(points)
     late = after_warm_up(points) if points else []
     if not late or late[-1][0] - late[0][0] < MIN_WINDOW_S:
         raise SignalMissing("the number of open files over some seconds of steps")
@@ -70,6 +73,13 @@ def open_files(signals: Signals) -> OpenFiles | None:
         folders[0].folder if folders else "",
         _opened_at(signals),
     )
+
+
+def _while_it_ran(points: list[Point]) -> list[Point]:
+    """Return readings without a last one at which the script had let go of nearly everything."""
+    if len(points) > 1 and points[-1][1] < LET_GO * points[-2][1]:
+        return points[:-1]
+    return points
 
 
 def _opened_at(signals: Signals) -> Location | None:

@@ -14,6 +14,8 @@ _OPENS = {
     *("TFRecordWriter", "create_file_writer", "FileWriter", "Popen", "socket", "connect"),
     *("memmap", "GFile", "VideoCapture", "VideoWriter", "mkstemp", "SummaryWriter"),
 }
+# `np.load` of an archive keeps the archive open; only where it is kept itself is that for good.
+_KEEPS_OPEN = {"load"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -41,14 +43,20 @@ def opened(text: str) -> list[Opened]:
     closed = _closed(tree)
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _name(node) not in _OPENS:
+        if not isinstance(node, ast.Call) or _name(node) not in _OPENS | _KEEPS_OPEN:
             continue
         targets = _targets(node, parents)
         if targets is None or targets & closed:
             continue
         is_kept = any(_is_kept(tree, target) for target in targets) or _is_added(node, parents)
+        if _name(node) in _KEEPS_OPEN and not (is_kept and _is_of_numpy(node)):
+            continue
         found.append(Opened(node.lineno, _name(node), is_kept, _function(node, parents)))
     return sorted(found, key=lambda one: one.line)
+
+
+def _is_of_numpy(call: ast.Call) -> bool:
+    return ast.unparse(call.func) in ("np.load", "numpy.load")
 
 
 def _closed(tree: ast.Module) -> set[str]:

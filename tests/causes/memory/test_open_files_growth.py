@@ -43,6 +43,12 @@ def test_a_line_of_the_allocations_is_better():
     assert detect(held_by(opening(), 3, rising(3000), 20)).where.line == 3
 
 
+def test_a_last_reading_after_everything_was_let_go_is_left_out():
+    signals = opening()
+    signals.recording.main.tables["machine"][-1]["open_files"] = 6
+    assert detect(signals).exhaustion.each == pytest.approx(1.0, rel=0.1)
+
+
 def test_without_a_line_the_command_is_told():
     finding = detect(opening(source="for step in range(9):\n    train()\n", head_line=1))
     assert finding.where is None
