@@ -1,4 +1,4 @@
-# EXPECT cause=spikes file=train.py line=18
+# EXPECT cause=spikes|checkpoint-too-often file=train.py line=18
 # NOTE a callback saves the whole model (a big embedding) every 100 batches
 import os
 import tempfile

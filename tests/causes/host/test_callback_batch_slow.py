@@ -4,8 +4,11 @@ import pytest
 
 from quickfit.causes.host.callback_batch_slow import detect, fix
 from quickfit.findings import FixClass
+from spiky_runs import FIT, HOOK, spiky
 
 from builders import CALLBACK_LINE, SCRIPT, run
+
+LOG = (SCRIPT, 11, "on_train_batch_end", 1)
 
 
 def test_fires_for_a_callback_that_computes():
@@ -23,6 +26,10 @@ def test_fires_for_a_callback_that_waits_and_names_its_slow_line():
     assert finding.where is not None
     assert finding.where.line == CALLBACK_LINE + 1
     assert finding.evidence[1].unit == "share"
+
+
+def test_a_callback_that_works_on_some_batches_only_is_left_to_spikes():
+    assert detect(spiky(part="callbacks_s", stack=(LOG, HOOK, FIT))) is None
 
 
 def test_the_gain_is_no_more_than_the_input_allows():

@@ -29,6 +29,9 @@ evaluates by `validation-dominates` where that is most of the time; only the res
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.fixes.callbacks import FREQUENCIES, seldom_hook, seldom_lambda, seldom_written
@@ -39,7 +42,7 @@ from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import predict_line
 from quickfit.signals.loops import CallbackTime
 from quickfit.signals.saves import SAVERS, is_saving, saves_per_step_s
-from quickfit.signals.steps import mean_of
+from quickfit.signals.steps import Step, mean_of
 from quickfit.signals.validation import validation
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
@@ -58,6 +61,8 @@ MAX_VALIDATION_SHARE = 0.30
 # What is left of its time when it works every third step, every 50th, or never; at best the step
 # after it, which no longer comes from cold caches, gains as well.
 LEFT_OVER = (0.35, 0.02, -0.15)
+# A hook whose median is below this share of its mean works on some batches only.
+MAX_USUAL = 0.2
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -72,6 +77,8 @@ def detect(signals: Signals) -> Finding | None:
     hook_s = min(callback.step_s - _saves_s(signals), mean_of(steps, "callbacks_s"))
     cpu_s = max(min(mean_of(steps, "callbacks_cpu_s"), hook_s), 0.0)
     seen_share, samples = _sampled(callback, signals)
+    if _is_seldom(steps, hook_s) and signals.spikes is not None:
+        return None  # `spikes` tells of steps that take longer than the others
     share = hook_s / step_s
     agreed = max(cpu_s / step_s, seen_share)
     if share < MIN_SHARE or agreed < MIN_AGREEMENT * share:
@@ -97,6 +104,12 @@ def detect(signals: Signals) -> Finding | None:
         cost_share=min(share, 1.0),
         claims=("callbacks",),
     )
+
+
+def _is_seldom(steps: Sequence[Step], hook_s: float) -> bool:
+    """Tell whether the callback does next to nothing on most batches, and much on some."""
+    usual_s = statistics.median(step.callbacks_s or 0.0 for step in steps)
+    return usual_s < MAX_USUAL * hook_s
 
 
 def _saves_s(signals: Signals) -> float:
