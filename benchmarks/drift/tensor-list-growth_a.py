@@ -1,4 +1,4 @@
-# EXPECT cause=tensor-list-growth file=train.py line=32
+# EXPECT cause=tensor-list-growth|growing-host-work file=train.py line=32
 # NOTE the loss tensors of all steps are kept in a list and summed again for the mean after each step (the append on the line before is as right an answer)
 import tensorflow as tf
 

@@ -31,6 +31,8 @@ from quickfit.signals.endings import Ending, ended_by
 
 # A line of the user's in an error of TensorFlow's, of code that it has translated.
 _TRANSLATED = re.compile(r'File "([^"]+)", line (\d+)')
+# What TensorFlow says of itself before it says what is wrong.
+_WRAPPED = re.compile(r"\{\{function_node [^}]*\}\}")
 # More than this of an error is its traceback.
 MAX_MESSAGE = 160
 # Files without these words have nothing that a cause looks for.
@@ -126,7 +128,7 @@ def _location(where: Span, texts: Mapping[str, str]) -> Location:
 
 def _error(ending: Ending | None) -> Evidence:
     assert ending is not None
-    said = " ".join(ending.message.split())
+    said = " ".join(_WRAPPED.sub("", ending.message).split())
     said = said if len(said) <= MAX_MESSAGE else f"{said[:MAX_MESSAGE]} …"
     what = "error that ended the script, from this line"
     return Evidence(what, 1, "count", f"{ending.kind}: {said}")

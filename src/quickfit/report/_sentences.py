@@ -32,6 +32,8 @@ EFFECTS = {
 # A phase is told from a tenth of a second and one percent of the time to the first step.
 MIN_PHASE_S = 0.1
 MIN_PHASE_SHARE = 0.01
+# More names than this that miss the same thing are nobody's reading.
+MAX_NAMES = 20
 
 # What a fix brings where it is not speed.
 _NOT_SPEED = {
@@ -110,11 +112,19 @@ def _phase(phase: Phase) -> str:
 
 
 def not_checked(causes: Sequence[NotChecked]) -> tuple[str, ...]:
-    """Return one `cause, reason` per reason; causes that miss the same thing share it."""
+    """Return one `cause, reason` per reason; causes that miss the same thing share it.
+
+    Of a run without a single step nearly all do: then their number says as much as their names,
+    which the JSON report has.
+    """
     by_reason: dict[str, list[str]] = {}
     for each in causes:
         by_reason.setdefault(text.prose(each.reason), []).append(text.one_line(each.cause))
-    return tuple(f"{_listed(names)}, {reason}" for reason, names in by_reason.items())
+    return tuple(f"{_many(names)}, {reason}" for reason, names in by_reason.items())
+
+
+def _many(names: list[str]) -> str:
+    return _listed(names) if len(names) <= MAX_NAMES else f"{len(names)} causes"
 
 
 def outcome(outcome: RunOutcome) -> str:
