@@ -116,8 +116,9 @@ def said(case: Path) -> list[Place]:
     if told["errors"]:
         print(f"    {told['errors']}")
     return [
-        Place(f["cause"], Path(f["file"]).name, f["line"], f.get("cell") or 0)
+        Place(f["cause"], Path(w["file"]).name, w["line"], w["cell"] or 0)
         for f in told["findings"]
+        for w in (f["where"],)
     ]
 
 
@@ -154,7 +155,8 @@ def tree(name: str, sample: int, seed: int) -> None:
     )
     chosen = random.Random(seed).sample(told["findings"], min(sample, len(told["findings"])))
     for finding in chosen:
-        place = f"{Path(finding['file']).relative_to(folder)}:{finding['line']}"
+        where = finding["where"]
+        place = f"{Path(where['file']).relative_to(folder)}:{where['line']}"
         print(f"    {place} {finding['cause']}: {finding['summary']}")
 
 

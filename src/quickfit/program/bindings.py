@@ -88,12 +88,21 @@ class Bindings:
         while True:
             found = self.all(scope, name)
             if found and (is_own or not isinstance(scope, ast.ClassDef)):
-                return self._reaching(use, found, scope) if is_own else self.at_end(found, scope)
+                here = [b for b in found if self._is_here(b, scope)]
+                # What a function does to a name of the module may hold anywhere.
+                away = [b for b in found if b not in here]
+                seen = self._reaching(use, here, scope) if is_own else self.at_end(here, scope)
+                return seen + away
             if scope is self.module.tree:
                 return []
             # A comprehension is run at once, where it stands.
             is_own = is_own and isinstance(scope, _COMPREHENSIONS)
             scope = self.scope(scope)
+
+    def _is_here(self, binding: Binding, scope: ast.AST) -> bool:
+        if binding.kind in ("parameter", "element"):
+            return True
+        return scope is not self.module.tree or self.module.function(binding.node) is None
 
     def _reaching(self, use: ast.AST, bindings: list[Binding], scope: ast.AST) -> list[Binding]:
         chain = self.blocks(use, scope)

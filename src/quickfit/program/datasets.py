@@ -66,8 +66,13 @@ def chains(program: Program, module: Module, node: ast.expr) -> list[Chain]:
     """Return the chains that an expression may stand for; those of something else are left out."""
     found: list[Chain] = []
     for value in program.values(module, node):
-        found += list(_chains(value, ()))
+        found += chains_of(value)
     return list(dict.fromkeys(found))[:MAX_CHAINS]
+
+
+def chains_of(value: Value) -> list[Chain]:
+    """Return the chains that something may be the end of; none for what is no dataset."""
+    return list(dict.fromkeys(_chains(value, ())))[:MAX_CHAINS]
 
 
 def is_dataset(program: Program, module: Module, node: ast.expr) -> bool:

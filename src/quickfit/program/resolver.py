@@ -27,6 +27,7 @@ from quickfit.program.parameters import (
     is_index,
     position_of,
 )
+from quickfit.program.records import field
 from quickfit.program.values import (
     UNKNOWN,
     Class,
@@ -58,10 +59,10 @@ class Resolver:
         self._open: set[tuple[ast.AST, Frame | None]] = set()
         self._work = 0
 
-    def values(self, module: Module, node: ast.expr) -> Values:
-        """Return what an expression may stand for; unknown possibilities are among them."""
+    def values(self, module: Module, node: ast.expr, frame: Frame | None = None) -> Values:
+        """Return what an expression may stand for, in any call of its function or in one."""
         self._work = 0
-        return self._of(module, node, None)
+        return self._of(module, node, frame)
 
     def meaning(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression may stand for, as part of a question that is open already."""
@@ -201,7 +202,8 @@ class Resolver:
             found = self.exported(base.module, name)
             return found or ((File(inner),) if inner is not None else (UNKNOWN,))
         if isinstance(base, Instance):
-            return self.attribute(base.made, name) or (Member(base, name),)
+            known = field(self, base, name) or self.attribute(base.made, name)
+            return known or (Member(base, name),)
         if isinstance(base, Class):
             return self.attribute(base, name) or (Member(base, name),)
         return (Member(base, name),)
@@ -216,10 +218,16 @@ class Resolver:
             found += self._of(module, value, None)
         if found:
             return _unique(tuple(found))
-        for base in self.bases(owner):
-            if isinstance(base, Class) and (inherited := self.attribute(base, name)):
-                return inherited
-        return ()
+        key = (node, None)
+        if key in self._open:
+            return ()
+        self._open.add(key)
+        try:
+            above = [base for base in self.bases(owner) if isinstance(base, Class)]
+            inherited = (self.attribute(base, name) for base in above)
+            return next((values for values in inherited if values), ())
+        finally:
+            self._open.discard(key)
 
     def bases(self, owner: Class) -> Values:
         """Return what a class is derived from."""
@@ -347,21 +355,21 @@ class Resolver:
         function = module.around(node, *FUNCTIONS)
         if not isinstance(function, FUNCTIONS):
             return (UNKNOWN,)
-        while frame is not None and frame.function is not function:
-            frame = frame.outer
-        if frame is not None:
-            return self._given(module, function, node.arg, frame)
         owner = module.parents.get(function)
         if isinstance(owner, ast.ClassDef) and is_first(function, node.arg):
             call = ast.Call(func=ast.Name(id=owner.name), args=[], keywords=[])
             return (Instance(Class(owner, module), call, module),)
+        while frame is not None and frame.function is not function:
+            frame = frame.outer
+        if frame is not None:
+            return self._given(module, function, node.arg, frame)
         found: list[Value] = []
         for other, call in self.callers(module, function)[:MAX_CALLS]:
             found += self._given(module, function, node.arg, Frame(function, call, other, None))
         if found:
             return tuple(found)
         default = default_of(function, node.arg)
-        unknown: Values = (Parameter(function, node.arg),)
+        unknown: Values = (Parameter(function, node.arg, module),)
         return (self._of(module, default, None) if default is not None else ()) + unknown
 
     def _given(self, module: Module, function: Function, name: str, frame: Frame) -> Values:

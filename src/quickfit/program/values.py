@@ -108,6 +108,7 @@ class Parameter(Value):
 
     node: Function
     name: str
+    module: Module
 
 
 @dataclass(frozen=True)

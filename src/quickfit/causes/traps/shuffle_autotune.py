@@ -44,7 +44,8 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if not chains(program, module, call):
             continue  # a `shuffle` of something else
-        named = f" (`{module.code(size)}` is AUTOTUNE)" if isinstance(size, ast.Name) else ""
+        is_other = isinstance(size, ast.Name) and size.id != "AUTOTUNE"
+        named = f" (`{module.code(size)}` is AUTOTUNE)" if is_other else ""
         yield Spotted(
             where=module.span(call),
             summary=f"`shuffle(AUTOTUNE)` is `shuffle(-1)`: there is no such buffer{named}",
