@@ -1,4 +1,4 @@
-# EXPECT cause=traced-graph-leak|retrace-python-args|retrace-shapes file=train.py line=39
+# EXPECT cause=traced-graph-leak|retrace-python-args|retrace-shapes file=train.py line=39 also=train.py:21
 # NOTE a new tf.function is made and cached for every learning rate, and the cosine schedule gives a new rate each step (the tf.function(sgd) line is as right an answer as the call)
 import math
 import tensorflow as tf
