@@ -69,7 +69,7 @@ def test_a_name_of_a_library_has_one_usual_form(text, name):
         ("class B:\n    n = 3\nclass C(B): ...\nC().n", {3}),
         ("for a in (1, 2):\n    pass\na", {1, 2}),
         ("def f():\n    global a\n    a = 2\na = 1\na", {1, 2}),
-        ("with open(p) as a:\n    b = 3\nb", {3}),
+        ("b = 1\nwith open(p) as a:\n    b = 3\nb", {3}),
         ("(a := 3)\na", {3}),
     ],
 )

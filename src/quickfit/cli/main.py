@@ -21,7 +21,7 @@ from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
-COMMANDS = ("run", "report", "fix", "attach", "explain", "demo")
+COMMANDS = ("run", "check", "report", "fix", "attach", "explain", "demo")
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS}
 
@@ -70,6 +70,7 @@ def _quickfit(
     \b
         quickfit run train.py --epochs 3     watch a script; its output stays its own
         quickfit train.py --epochs 3         the same, for short
+        quickfit check train.py              certain mistakes, from its text alone
         quickfit report                      the report of the newest run again
         quickfit fix train.py                make the fix, and prove that it helps
         quickfit attach 4711                 why a run that was started without it stands still

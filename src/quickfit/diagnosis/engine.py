@@ -49,7 +49,7 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
     findings += behind_the_first(findings, [f for f in found if not _is_worth_telling(f)])
     told = {finding.cause for finding in findings}
     not_checked = [one for one in not_checked if one.cause not in told]
-    asked = {*told, *(one.cause for one in (*clear, *not_checked))}
+    asked = {*told, *map(_name, clear), *(one.cause for one in not_checked)}
     clear = sorted([*clear, *(Clear(name) for name in catalogue() if name not in asked)], key=_name)
     device = device_verdict(recording.main, signals)
     if signals.is_memory_run:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from quickfit.program.files import Files
+from quickfit.program.frames import Frame
 from quickfit.program.module import Module, argument, is_open, keyword, name_of, own_nodes
 from quickfit.program.resolver import Resolver
 from quickfit.program.values import External, Instance, Literal, Made, Value, Values
@@ -34,28 +35,36 @@ class Program:
         """
         return self.files.module(path)
 
-    def values(self, module: Module, node: ast.expr | None) -> Values:
-        """Return what an expression may stand for; where that is open, `UNKNOWN` is among it."""
-        return self.resolver.values(module, node) if node is not None else ()
+    def tidy(self) -> None:
+        """Make room, if there is little left; to be called when nobody holds a module or a node."""
+        if self.files.is_full:
+            self.files.forget()
+            self.resolver.forget()
 
-    def only(self, module: Module, node: ast.expr | None) -> Value | None:
+    def values(self, module: Module, node: ast.expr | None, frame: Frame | None = None) -> Values:
+        """Return what an expression may stand for; where that is open, `UNKNOWN` is among it."""
+        return self.resolver.values(module, node, frame) if node is not None else ()
+
+    def only(
+        self, module: Module, node: ast.expr | None, frame: Frame | None = None
+    ) -> Value | None:
         """Return what an expression stands for, where there is one possibility."""
-        found = self.values(module, node)
+        found = self.values(module, node, frame)
         return found[0] if len(found) == 1 else None
 
-    def name(self, module: Module, node: ast.expr | None) -> str:
+    def name(self, module: Module, node: ast.expr | None, frame: Frame | None = None) -> str:
         """Return the full name of what an expression surely is in a library; else empty."""
-        only = self.only(module, node)
+        only = self.only(module, node, frame)
         return only.name if isinstance(only, External) else ""
 
-    def maker(self, module: Module, node: ast.expr | None) -> str:
+    def maker(self, module: Module, node: ast.expr | None, frame: Frame | None = None) -> str:
         """Return the full name of what surely made an object: `keras.Sequential`; else empty."""
-        only = self.only(module, node)
+        only = self.only(module, node, frame)
         return only.maker if isinstance(only, Made) else ""
 
-    def literal(self, module: Module, node: ast.expr | None) -> object:
+    def literal(self, module: Module, node: ast.expr | None, frame: Frame | None = None) -> object:
         """Return the number, text or truth value that an expression surely is; else None."""
-        only = self.only(module, node)
+        only = self.only(module, node, frame)
         return only.value if isinstance(only, Literal) else None
 
     def called(self, module: Module, call: ast.Call) -> str:

@@ -12,6 +12,7 @@ from quickfit.program.module import FUNCTIONS, LOOPS, Module
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.expr
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*FUNCTIONS, ast.Module, ast.ClassDef, *_COMPREHENSIONS)
+_WITHS = (ast.With, ast.AsyncWith)
 Block = tuple[ast.AST, str]
 
 
@@ -87,6 +88,8 @@ class Bindings:
         scope, is_own = self.scope(use), True
         while True:
             found = self.all(scope, name)
+            if found and isinstance(scope, _COMPREHENSIONS):
+                return found  # its own names hold in all of it, also in front of its `for`
             if found and (is_own or not isinstance(scope, ast.ClassDef)):
                 here = [b for b in found if self._is_here(b, scope)]
                 # What a function does to a name of the module may hold anywhere.
@@ -161,7 +164,9 @@ class Bindings:
         while above is not None:
             for field in ("body", "orelse", "finalbody", "handlers"):
                 block = getattr(above, field, None)
-                if isinstance(block, list) and child in block:
+                # What stands in a `with` runs as surely as the `with` itself.
+                is_with = isinstance(above, _WITHS)
+                if isinstance(block, list) and child in block and not is_with:
                     found.append((above, field))
             if above is scope:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quickfit.program.module import Function, Module
@@ -22,9 +23,15 @@ def callers(
     name = _called_name(module, function)
     if not name or name.startswith("__"):
         return []
-    places = [module, *resolver.files.mentioning(name, module.path)]
+    # Who calls a function of another file has to import that file.
+    places = [module, *resolver.files.mentioning(name, module.path, _import_name(module))]
     calls = [(m, c) for m in places for c in m.calls(name) if not m.is_in(c, function)]
     return [(m, c) for m, c in calls[:MAX_LOOKED_AT] if _means(resolver, m, c, function)]
+
+
+def _import_name(module: Module) -> str:
+    path = Path(module.path)
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _called_name(module: Module, function: Function) -> str:

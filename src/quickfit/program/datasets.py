@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quickfit.program import Module, Program
+from quickfit.program.frames import Frame
 from quickfit.program.values import Item, Made, Value
 
 # Methods that give a dataset again.
@@ -34,11 +35,15 @@ MAX_CHAINS, MAX_STAGES = 8, 60
 
 @dataclass(frozen=True)
 class Stage:
-    """One call of a chain: `name` is the method, of the first stage the full name of its maker."""
+    """One call of a chain: `name` is the method, of the first stage the full name of its maker.
+
+    Ask what its arguments are with `frame`: the same helper makes several datasets.
+    """
 
     name: str
     call: ast.Call
     module: Module
+    frame: Frame | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -113,4 +118,4 @@ def is_loaded(value: Value) -> bool:
 
 
 def _stage(value: Made) -> Stage:
-    return Stage(value.method or value.maker, value.call, value.module)
+    return Stage(value.method or value.maker, value.call, value.module, value.frame)

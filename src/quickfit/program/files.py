@@ -12,8 +12,10 @@ from quickfit.errors import SourceError
 from quickfit.program.bindings import Bindings
 from quickfit.program.module import Module
 
-# A tree takes about thirty times the room of its text.
-MAX_KEPT = 400
+# A parsed file takes about sixty times the room of its text.
+MAX_KEPT_CHARS = 12_000_000
+# A name that more files than this have in common is nobody's in particular.
+MAX_MENTIONS = 40
 
 
 class Files:
@@ -21,9 +23,12 @@ class Files:
 
     def __init__(self, paths: Iterable[str], texts: dict[str, str] | None = None) -> None:
         self.paths = list(dict.fromkeys(paths))
+        self._known = set(self.paths)
         self._texts = dict(texts or {})
         self._modules: dict[str, Module] = {}
         self._bindings: dict[Module, Bindings] = {}
+        self._kept_chars = 0
+        self._found: dict[tuple[str, str], str] = {}
         self._by_stem: dict[str, list[str]] = {}
         for path in self.paths:
             name = Path(path)
@@ -47,11 +52,20 @@ class Files:
             SourceError: it cannot be read, or is not Python.
         """
         if path not in self._modules:
-            while len(self._modules) >= MAX_KEPT:
-                old = self._modules.pop(next(iter(self._modules)))
-                self._bindings.pop(old, None)
             self._modules[path] = Module(path, self.text(path))
+            self._kept_chars += len(self.text(path))
         return self._modules[path]
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether it is time to forget what was parsed."""
+        return self._kept_chars > MAX_KEPT_CHARS
+
+    def forget(self) -> None:
+        """Forget what was parsed; nobody may hold on to a module or a node."""
+        self._modules.clear()
+        self._bindings.clear()
+        self._kept_chars = 0
 
     def bindings(self, module: Module) -> Bindings:
         """Return what binds names in a file."""
@@ -65,11 +79,18 @@ class Files:
         A name without dots in front is looked for beside the importing file and in the folders
         above it, as people run scripts and packages.
         """
-        path = self._path(importer, name)
+        path = self.path_of(importer, name)
         try:
             return self.module(path) if path else None
         except SourceError:
             return None
+
+    def path_of(self, importer: str, name: str) -> str:
+        """Return the path of the file that an import means; empty: it is not one of ours."""
+        key = (os.path.dirname(importer), name)
+        if key not in self._found:
+            self._found[key] = self._path(importer, name)
+        return self._found[key]
 
     def _path(self, importer: str, name: str) -> str:
         relative = name.lstrip(".")
@@ -79,7 +100,7 @@ class Files:
         if not parts:
             folder = _up(Path(importer).parent, dots - 1)
             candidates = [str(folder / "__init__.py")]
-            return next((c for c in candidates if c in set(self.paths)), "")
+            return next((c for c in candidates if c in self._known), "")
         if dots:
             return _beside(_up(Path(importer).parent, dots - 1), parts, candidates)
         for folder in Path(importer).parents:
@@ -88,16 +109,23 @@ class Files:
                 return found
         return ""
 
-    def mentioning(self, word: str, other_than: str) -> list[Module]:
-        """Return the other files whose text has a word."""
-        found = []
-        for path in self.paths:
+    def mentioning(self, word: str, other_than: str, *also: str) -> list[Module]:
+        """Return the other files that have a word, and these words too; none of too many files."""
+        paths = [p for p in self.paths if p != other_than and self._has(p, word, *also)]
+        found: list[Module] = []
+        for path in paths if len(paths) <= MAX_MENTIONS else ():
             try:
-                if path != other_than and word in self.text(path):
-                    found.append(self.module(path))
+                found.append(self.module(path))
             except SourceError:
                 continue
         return found
+
+    def _has(self, path: str, *words: str) -> bool:
+        try:
+            text = self.text(path)
+        except SourceError:
+            return False
+        return all(word in text for word in words)
 
 
 def read_text(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from weakref import WeakKeyDictionary
 
 from quickfit.program.module import Function, Module
 from quickfit.program.values import Class
@@ -50,15 +51,32 @@ def is_index(index: object, elements: list[ast.expr]) -> bool:
 
 def assigned_to_self(owner: Class, name: str) -> list[ast.expr]:
     """Return what the methods of a class assign to `self.name`."""
-    found: list[ast.expr] = []
-    for node in ast.walk(owner.node):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [node.value for target in targets if _is_of_self(target, name)]
+    if owner.node not in _assigned:
+        _assigned[owner.node] = _all_assigned(owner.node)
+    return list(_assigned[owner.node].get(name, ()))
+
+
+# A class is asked for its attributes again and again, and is walked through once.
+_assigned: WeakKeyDictionary[ast.ClassDef, dict[str, list[ast.expr]]] = WeakKeyDictionary()
+
+
+def _all_assigned(node: ast.ClassDef) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            for name, value in (pair for t in targets for pair in _to_self(t, part.value)):
+                found.setdefault(name, []).append(value)
     return found
 
 
-def _is_of_self(target: ast.expr, name: str) -> bool:
-    if not isinstance(target, ast.Attribute) or target.attr != name:
-        return False
-    return isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+def _to_self(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """Return the attributes that an assignment sets, also `self.x, self.y = x, y`."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        if len(target.elts) != len(value.elts):
+            return []
+        pairs = zip(target.elts, value.elts, strict=True)
+        return [found for t, v in pairs for found in _to_self(t, v)]
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return []
+    return [(target.attr, value)] if target.value.id in ("self", "cls") else []

@@ -7,6 +7,7 @@ import builtins
 
 from quickfit.program.bindings import Binding
 from quickfit.program.callers import callers
+from quickfit.program.classes import ancestors
 from quickfit.program.files import Files
 from quickfit.program.folding import folded
 from quickfit.program.frames import Frame
@@ -47,7 +48,7 @@ from quickfit.program.values import (
 )
 
 # Deeper than any program that a person follows; and a bound for programs that run in circles.
-MAX_DEPTH, MAX_VALUES, MAX_CALLS, MAX_WORK = 40, 12, 12, 4_000
+MAX_DEPTH, MAX_VALUES, MAX_CALLS, MAX_WORK = 40, 12, 12, 2_000
 
 
 class Resolver:
@@ -56,8 +57,14 @@ class Resolver:
     def __init__(self, files: Files) -> None:
         self.files = files
         self._memo: dict[tuple[ast.AST, Frame | None], Values] = {}
+        self._ends: dict[Function, list[ast.expr | None] | None] = {}
         self._open: set[tuple[ast.AST, Frame | None]] = set()
         self._work = 0
+
+    def forget(self) -> None:
+        """Forget what was found out, with what was parsed."""
+        self._memo.clear()
+        self._ends.clear()
 
     def values(self, module: Module, node: ast.expr, frame: Frame | None = None) -> Values:
         """Return what an expression may stand for, in any call of its function or in one."""
@@ -237,17 +244,7 @@ class Resolver:
 
     def ancestors(self, owner: Class) -> set[str]:
         """Return the full names of the library classes that a class comes from."""
-        found: set[str] = set()
-        waiting, seen = [owner], set()
-        while waiting:
-            each = waiting.pop()
-            seen.add(each)
-            for base in self.bases(each):
-                if isinstance(base, External):
-                    found.add(base.name)
-                elif isinstance(base, Class) and base not in seen:
-                    waiting.append(base)
-        return found
+        return ancestors(self, owner)
 
     def _subscript(self, module: Module, node: ast.Subscript, frame: Frame | None) -> Values:
         index = self._of(module, node.slice, frame) if not isinstance(node.slice, ast.Slice) else ()
@@ -296,7 +293,7 @@ class Resolver:
 
     def _called(self, called: Value, module: Module, node: ast.Call, frame: Frame | None) -> Values:
         if isinstance(called, External):
-            return (Made(node, module, maker=called.name),)
+            return (Made(node, module, maker=called.name, frame=frame),)
         if isinstance(called, Class):
             return (Instance(called, node, module),)
         if isinstance(called, Routine):
@@ -309,15 +306,16 @@ class Resolver:
                 if isinstance(m, Routine)
                 for v in self.returned(m, module, node, frame)
             ]
-            return tuple(found) or (Made(node, module, method="__call__", receiver=(called,)),)
+            made = Made(node, module, method="__call__", receiver=(called,), frame=frame)
+            return tuple(found) or (made,)
         if isinstance(called, Member):
-            return (Made(node, module, method=called.name, receiver=(called.of,)),)
+            return (Made(node, module, method=called.name, receiver=(called.of,), frame=frame),)
         if isinstance(called, Made) and called.maker == "tensorflow.function" and called.call.args:
             inner = self._of(called.module, called.call.args[0], frame)
             return tuple(v for i in inner for v in self._called(i, module, node, frame))
         if isinstance(called, Made):
-            return (Made(node, module, method="__call__", receiver=(called,)),)
-        return (Made(node, module),)
+            return (Made(node, module, method="__call__", receiver=(called,), frame=frame),)
+        return (Made(node, module, frame=frame),)
 
     def returned(
         self, routine: Routine, module: Module, call: ast.Call, frame: Frame | None
@@ -330,15 +328,23 @@ class Resolver:
         inner = Frame(function, call, module, frame, depth)
         if isinstance(function, ast.Lambda):
             return self._of(routine.module, function.body, inner)
-        nodes = own_nodes(function)
-        if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
-            return (Made(call, module, maker="generator", receiver=(routine,)),)
-        returns = [n.value for n in nodes if isinstance(n, ast.Return)]
+        returns = self._returns(function)
+        if returns is None:
+            return (Made(call, module, maker="generator", receiver=(routine,), frame=frame),)
         if not returns:
             return (Literal(None),)
         none: Values = (Literal(None),)
         found = (self._of(routine.module, r, inner) if r is not None else none for r in returns)
         return tuple(v for values in found for v in values)
+
+    def _returns(self, function: Function) -> list[ast.expr | None] | None:
+        """Return what a function gives back; None for one that yields."""
+        if function not in self._ends:
+            nodes = own_nodes(function)
+            yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
+            ends = [n.value for n in nodes if isinstance(n, ast.Return)]
+            self._ends[function] = None if yields else ends
+        return self._ends[function]
 
     def callers(self, module: Module, function: Function) -> list[tuple[Module, ast.Call]]:
         """Return the calls of a function that the program is seen to make."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from quickfit.program.frames import Frame
 from quickfit.program.module import Function, Module
 
 
@@ -77,6 +78,8 @@ class Made(Value):
         maker: the full name of what is called, where a library has it: `keras.Sequential`.
         method: the name of a method of some object: `shuffle`.
         receiver: what that object may be.
+        frame: the calls of functions through which it was found; its arguments mean what these
+            give them.
     """
 
     call: ast.Call
@@ -84,6 +87,12 @@ class Made(Value):
     maker: str = ""
     method: str = ""
     receiver: tuple[Value, ...] = ()
+    # The same object is found through different calls.
+    frame: Frame | None = field(default=None, compare=False)
+
+    def __hash__(self) -> int:
+        # Chains are long, and each part would hash all parts in front of it.
+        return hash((self.call, self.method))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 import pytest
 
 from hand_runs import hand_run
-from quickfit.causes.compile.missing_tf_function import detect, fix
+from quickfit.causes.compile.missing_tf_function import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import SCRIPT
+from programs import lines, spots
 
 SOURCE = """\
 import tensorflow as tf
@@ -115,3 +116,107 @@ def test_the_fix_names_what_needs_values_first():
     assert shown.before == ""
     assert shown.example.startswith("@tf.function")
     assert shown.note == "Take `float` out of the step first: they need values, not tensors."
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+LEARNING = """
+import keras
+import tensorflow as tf
+model = keras.Sequential([keras.layers.Dense(1)])
+optimizer = keras.optimizers.Adam()
+ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+"""
+BODY = """
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+"""
+STEP = f"def train_step(x, y):{BODY}    return loss\n"
+INNER = BODY.replace("\n    ", "\n        ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(STEP + "for x, y in ds:\n    train_step(x, y)\n", id="a function"),
+        pytest.param(
+            "for epoch in range(9):\n    for n, (x, y) in enumerate(ds.shuffle(9)):" + INNER,
+            id="in the loop",
+        ),
+        pytest.param(
+            "class Trainer:\n    def step(self, x, y):" + INNER + "        return loss\n"
+            "    def run(self, data):\n        for x, y in data:\n            self.step(x, y)\n"
+            "Trainer().run(ds)\n",
+            id="methods",
+        ),
+    ],
+)
+def test_text_shows_steps_that_nothing_compiles(text):
+    (spot,) = spots(CAUSE, LEARNING + text)
+    assert "GradientTape" in (LEARNING + text).lstrip().splitlines()[spot.where.line - 1]
+    assert not spot.is_hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("@tf.function\n" + STEP + "for x, y in ds:\n    train_step(x, y)\n", id="is"),
+        pytest.param(
+            STEP + "fast = tf.function(train_step)\nfor x, y in ds:\n    fast(x, y)\n",
+            id="by a name",
+        ),
+        pytest.param(
+            STEP + "@tf.function\ndef outer(x, y):\n    return train_step(x, y)\n"
+            "for x, y in ds:\n    outer(x, y)\n",
+            id="from outside",
+        ),
+        pytest.param(
+            STEP + "@tf.function\ndef many(it):\n    strategy.run(train_step, args=(next(it),))\n"
+            "for x, y in ds:\n    many(it)\n",
+            id="with a strategy",
+        ),
+        pytest.param(
+            "class Net(keras.Model):\n    def train_step(self, data):\n        x, y = data"
+            + INNER
+            + "        return {}\nNet().fit(ds)\n",
+            id="of a model",
+        ),
+        pytest.param(
+            "@tf.function\ndef train(ds):\n    for x, y in ds:" + INNER, id="the whole loop"
+        ),
+        pytest.param(
+            "for x, y in ds:\n    with tf.GradientTape() as tape:\n"
+            "        tape.watch(x)\n        out = model(x)\n    show(tape.gradient(out, x))\n",
+            id="gradients to look at",
+        ),
+        pytest.param("@wrapped\n" + STEP + "for x, y in ds:\n    train_step(x, y)\n", id="unknown"),
+        pytest.param(STEP + "train_step(x, y)\n", id="once"),
+        pytest.param(STEP + "for x, y in ds.take(2):\n    train_step(x, y)\n", id="a try-out"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, LEARNING + text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            STEP.replace("return loss", "return loss.numpy()")
+            + "for x, y in ds:\n    train_step(x, y)\n",
+            id="it takes values out of tensors",
+        ),
+        pytest.param(STEP + "for n in range(1000):\n    train_step(x, y)\n", id="another loop"),
+        pytest.param(
+            "import numpy as np\ndef error(a, b):\n    return np.abs(a - b)\n"
+            + STEP.replace("tf.reduce_mean((model(x) - y) ** 2)", "error(model(x), y)")
+            + "for x, y in ds:\n    train_step(x, y)\n",
+            id="what it calls needs values",
+        ),
+    ],
+)
+def test_a_step_that_may_need_python_is_a_hint(text):
+    (spot,) = spots(CAUSE, LEARNING + text)
+    assert spot.is_hint

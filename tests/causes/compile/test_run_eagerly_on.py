@@ -2,11 +2,13 @@
 
 import pytest
 
-from quickfit.causes.compile.run_eagerly_on import detect, fix
+from quickfit.causes.compile.run_eagerly_on import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
+from quickfit.findings import Effect, FixClass
 
 import builders
 from builders import COMPILE_LINE, run
+from programs import fixed, lines, spots
 
 SMALL_OPS = {"steps": 10, "ops": 4000, "ops_s": 0.4, "median_s": 60e-6, "heavy_s": 0.05}
 HUGE_OPS = {"steps": 10, "ops": 100, "ops_s": 0.995, "median_s": 30e-6, "heavy_s": 0.99}
@@ -60,3 +62,146 @@ def test_the_fix_removes_the_argument():
     assert edit is not None
     assert edit.before == 'model.compile("adam", loss="mse", run_eagerly=True)'
     assert edit.after == 'model.compile("adam", loss="mse")'
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+KERAS = "import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(KERAS + 'model.compile("sgd", run_eagerly=True)\n', id="at once"),
+        pytest.param(
+            KERAS + 'DEBUG = True\nmodel.compile(\n    "sgd",\n    run_eagerly=DEBUG,\n)\n',
+            id="a constant",
+        ),
+        pytest.param(
+            "import keras\n"
+            "def prepare(model, eager=True):\n"
+            '    model.compile("sgd", "mse", run_eagerly=eager)\n'
+            "prepare(keras.Sequential([]))\n",
+            id="a default that no call changes",
+        ),
+        pytest.param(
+            "class Net(Base):\n    def setup(self):\n        self.compile(run_eagerly=True)\n",
+            id="a model by itself",
+        ),
+        pytest.param(KERAS + "model.run_eagerly = True\nmodel.fit(x)\n", id="an attribute"),
+        pytest.param(
+            "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n", id="all functions"
+        ),
+        pytest.param(
+            "from tensorflow.config import experimental_run_functions_eagerly as eager\n"
+            "import tensorflow as tf\n"
+            "DEBUG = True\n"
+            "def main():\n"
+            "    if DEBUG:\n"
+            "        tf.config.run_functions_eagerly(DEBUG)\n"
+            'if __name__ == "__main__":\n'
+            "    main()\n",
+            id="in a function, by a constant",
+        ),
+    ],
+)
+def test_text_shows_eager_steps(text):
+    (spot,) = spots(CAUSE, text)
+    assert spot.effect is Effect.SLOW
+    assert not spot.is_hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(KERAS + 'model.compile("sgd", run_eagerly=False)\n', id="off"),
+        pytest.param(KERAS + 'model.compile("sgd")\n', id="the default"),
+        pytest.param(
+            "import argparse\n"
+            + KERAS
+            + "parser = argparse.ArgumentParser()\n"
+            + 'parser.add_argument("--debug", action="store_true")\n'
+            + "args = parser.parse_args()\n"
+            + 'model.compile("sgd", run_eagerly=args.debug)\n',
+            id="a switch",
+        ),
+        pytest.param(
+            "import keras\n"
+            "def prepare(model, eager=False):\n"
+            '    model.compile("sgd", "mse", run_eagerly=eager)\n',
+            id="a parameter that is off",
+        ),
+        pytest.param(
+            'def prepare(model, eager=True):\n    model.compile("sgd", "mse", run_eagerly=eager)\n',
+            id="a parameter that any caller may turn off",
+        ),
+        pytest.param(
+            "import tensorflow as tf\n"
+            "tf.config.run_functions_eagerly(True)\nlook()\n"
+            "tf.config.run_functions_eagerly(False)\n",
+            id="on and off again",
+        ),
+        pytest.param(
+            "import sys\nimport tensorflow as tf\n"
+            'if "--debug" in sys.argv:\n    tf.config.run_functions_eagerly(True)\n',
+            id="only where it is asked for",
+        ),
+        pytest.param(
+            KERAS
+            + "if args.fast:\n    model.compile('sgd')\n"
+            + "else:\n    model.compile('sgd', run_eagerly=True)\n",
+            id="one of two ways",
+        ),
+        pytest.param(
+            "import tensorflow as tf\nDEBUG = False\n"
+            "if DEBUG:\n    tf.config.run_functions_eagerly(True)\n",
+            id="a constant that is off",
+        ),
+        pytest.param(
+            "import tensorflow as tf\n"
+            "def look_inside():\n    tf.config.run_functions_eagerly(True)\n",
+            id="a function that nobody calls",
+        ),
+        pytest.param("class A:\n    def f(self):\n        self.run_eagerly = True\n", id="a field"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, text) == []
+
+
+def test_a_step_that_needs_values_is_only_a_hint():
+    text = (
+        "import keras\n"
+        "class Net(keras.Model):\n"
+        "    def train_step(self, data):\n"
+        "        print(data[0].numpy())\n"
+        "Net().compile('sgd', run_eagerly=True)\n"
+    )
+    (spot,) = spots(CAUSE, text)
+    assert spot.is_hint
+    assert spot.change is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('("sgd", run_eagerly=True)', '("sgd")'),
+        ('("sgd", run_eagerly=True, metrics=[f])', '("sgd", metrics=[f])'),
+        ("(run_eagerly=True)", "()"),
+        ('(run_eagerly=True, loss="mse")', '(loss="mse")'),
+        (
+            '(\n    "sgd",\n    loss="mse",\n    run_eagerly=True,\n)',
+            '(\n    "sgd",\n    loss="mse",\n)',
+        ),
+        (
+            '(\n    "sgd",  # plain\n    run_eagerly=True,  # to debug\n)',
+            '(\n    "sgd",  # plain\n    run_eagerly=False,  # to debug\n)',
+        ),
+        ('("sgd", loss=("mse"), run_eagerly=True)', '("sgd", loss=("mse"))'),
+        ('(("sgd"), run_eagerly=True)', '(("sgd"), run_eagerly=False)'),
+    ],
+)
+def test_takes_the_argument_away_or_turns_it_off(before, after):
+    text = f"{KERAS}model.compile{before}\n"
+    assert fixed(CAUSE, text) == f"{KERAS}model.compile{after}\n"
+    assert spots(CAUSE, text)[0].change.kind is FixClass.EQUIVALENT

@@ -4,10 +4,11 @@ import pytest
 
 from fit_runs import COMPILE_LINE, FIT, FIT_LINE, SEEN, STEP, many_fits
 from hand_runs import COMPILED
-from quickfit.causes.host.fit_or_compile_in_loop import detect, fix
+from quickfit.causes.host.fit_or_compile_in_loop import CAUSE, detect, fix
 from quickfit.findings import FixClass
 
 from builders import run
+from programs import lines, spots
 
 BUILT_IN_A_LOOP = """\
 for fold in range(8):
@@ -141,3 +142,157 @@ def test_stays_silent_when(given):
 def test_stays_silent_for_one_fit_and_for_its_own_retraces():
     assert detect(run()) is None
     assert detect(run(traces=[(n, 0.5, str(n)) for n in range(10, 90, 10)])) is None
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+MODEL = """
+import keras
+import numpy as np
+x, y = np.load("x.npy"), np.load("y.npy")
+def build():
+    net = keras.Sequential([keras.layers.Dense(1)])
+    net.compile("sgd", "mse")
+    return net
+"""
+BUILT = MODEL + "model = build()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(
+            "for epoch in range(50):\n    model.fit(x, y, epochs=1)\n", ["fit"], id="one epoch"
+        ),
+        pytest.param(
+            "for _ in range(n):\n    model.fit(x, y, verbose=0)\n    model.evaluate(x, y)\n",
+            ["fit"],
+            id="one epoch, by default",
+        ),
+        pytest.param(
+            "for e in range(9):\n    model.fit(x, y, initial_epoch=e, epochs=e + 1)\n",
+            ["fit"],
+            id="from one epoch to the next",
+        ),
+        pytest.param(
+            "while True:\n    h = model.fit(x, y)\n    if is_good(h):\n        break\n",
+            ["fit"],
+            id="until it is good",
+        ),
+        pytest.param(
+            "for rate in rates:\n"
+            "    model.compile(keras.optimizers.SGD(rate), 'mse')\n"
+            "    model.fit(x, y, epochs=5)\n",
+            ["compile"],
+            id="a new compile for each rate",
+        ),
+        pytest.param(
+            "def again(net, rate):\n    net.compile(keras.optimizers.SGD(rate), 'mse')\n"
+            "for epoch in range(20):\n    again(model, 0.1 / (epoch + 1))\n",
+            ["compile"],
+            id="in a function",
+        ),
+        pytest.param(
+            "for state, target in memory:\n"
+            "    state = np.reshape(state, (1, 4))\n"
+            "    model.fit(state, target, epochs=1, verbose=0)\n",
+            ["fit"],
+            id="one row at a time",
+        ),
+        pytest.param(
+            "class Trainer:\n"
+            "    def __init__(self):\n        self.net = build()\n"
+            "    def run(self):\n"
+            "        for _ in range(30):\n            self.net.fit(x, y, epochs=1)\n"
+            "Trainer().run()\n",
+            ["fit"],
+            id="in a class",
+        ),
+    ],
+)
+def test_text_shows_what_is_set_up_again(text, found):
+    told = [spot for spot in spots(CAUSE, BUILT + text) if not spot.is_hint]
+    source = (BUILT + text).lstrip().splitlines()
+    assert all(word in source[s.where.line - 1] for word, s in zip(found, told, strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("model.fit(x, y, epochs=50)\n", id="one call"),
+        pytest.param(
+            "for train, test in folds:\n    model = build()\n    model.fit(x[train], y[train])\n",
+            id="a model for each fold",
+        ),
+        pytest.param(
+            "def train(rate):\n    net = build()\n    net.fit(x, y)\n    return net\n"
+            "for rate in rates:\n    train(rate)\n",
+            id="a model for each call",
+        ),
+        pytest.param(
+            "def train(net):\n    net.compile('sgd')\n    net.fit(x, y)\n"
+            "for rate in rates:\n    train(build())\n",
+            id="a model given to each call",
+        ),
+        pytest.param(
+            "for rate in (0.1, 0.01):\n"
+            "    model.compile(keras.optimizers.SGD(rate))\n    model.fit(x, y, epochs=9)\n",
+            id="two phases",
+        ),
+        pytest.param(
+            "base.trainable = False\nmodel.compile('sgd')\nmodel.fit(x, y)\n"
+            "base.trainable = True\nmodel.compile('sgd')\nmodel.fit(x, y)\n",
+            id="freeze and unfreeze",
+        ),
+        pytest.param(
+            "for layer in layers:\n    layer.trainable = True\n    model.compile('sgd')\n",
+            id="a layer more each time",
+        ),
+        pytest.param(
+            "for net in (build() for _ in range(9)):\n    net.fit(x, y)\n", id="over models"
+        ),
+        pytest.param(
+            "for epoch in range(30):\n"
+            "    if epoch == 20:\n        model.compile(keras.optimizers.SGD(0.1))\n",
+            id="only once in the loop",
+        ),
+        pytest.param(
+            "start = model.get_weights()\n"
+            "for train, test in folds:\n"
+            "    model.set_weights(start)\n    model.fit(x[train], y[train])\n",
+            id="from the first weights again",
+        ),
+        pytest.param("import re\nfor word in words:\n    re.compile(word)\n", id="another compile"),
+        pytest.param(
+            "from sklearn.svm import SVC\nclf = SVC()\nfor _ in range(9):\n    clf.fit(x, y)\n",
+            id="another library",
+        ),
+        pytest.param(
+            "class Trainer:\n"
+            "    def build(self):\n        self.net = build()\n"
+            "    def run(self):\n"
+            "        for fold in folds:\n"
+            "            self.build()\n            self.net.fit(x, y, epochs=1)\n",
+            id="an attribute that each turn makes anew",
+        ),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, BUILT + text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "for part in parts:\n    data = np.load(part)\n    model.fit(data, epochs=1)\n",
+            id="parts of the data",
+        ),
+        pytest.param(
+            "for _ in range(9):\n    model.fit(x, y, epochs=10)\n", id="several epochs each"
+        ),
+    ],
+)
+def test_parts_of_the_data_are_a_hint(text):
+    (spot,) = spots(CAUSE, BUILT + text)
+    assert spot.is_hint

@@ -3,11 +3,12 @@
 import pytest
 
 from hand_runs import COMPILED, DROPPED, MAKE_ITERATOR, PREDICT, hand_run
-from quickfit.causes.host.predict_in_loop import detect, fix
+from quickfit.causes.host.predict_in_loop import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import run
+from programs import lines, spots
 
 LINE = 12
 BUILDS = ((MAKE_ITERATOR, PREDICT), LINE, 80)
@@ -90,3 +91,169 @@ def test_the_fix_shows_the_compiled_model():
     assert shown is not None
     assert shown.kind == FixClass.EQUIVALENT
     assert shown.example.splitlines()[0] == "forward = tf.function(model)"
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+MODEL = """
+import keras
+import numpy as np
+import tensorflow as tf
+model = keras.models.load_model("m.keras")
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "for image in images:\n    p = model.predict(np.expand_dims(image, axis=0))\n",
+            id="a loop over images",
+        ),
+        pytest.param(
+            "for path in paths:\n"
+            "    x = keras.utils.img_to_array(keras.utils.load_img(path))\n"
+            "    x = np.expand_dims(x, 0)\n"
+            "    x /= 255.0\n"
+            "    p = model.predict(x)\n",
+            id="over lines, with a changed name",
+        ),
+        pytest.param(
+            "for i in range(len(x)):\n    p = model.predict(x[i : i + 1], verbose=0)\n",
+            id="by index",
+        ),
+        pytest.param("p = [model.predict(row[None]) for row in rows]\n", id="a comprehension"),
+        pytest.param(
+            "def classify(row):\n    return model.predict(row.reshape(1, -1))\n"
+            "for row in rows:\n    p = classify(row)\n",
+            id="through a function",
+        ),
+        pytest.param(
+            "state = np.reshape(env.reset(), [1, 4])\n"
+            "while not done:\n"
+            "    q = model.predict(state)\n"
+            "    state = np.reshape(env.step(q.argmax()), [1, 4])\n",
+            id="an agent in its world",
+        ),
+        pytest.param(
+            "class Agent:\n"
+            "    def __init__(self):\n"
+            "        self.model = keras.Sequential([keras.layers.Dense(2)])\n"
+            "    def act(self, state):\n"
+            "        return self.model.predict(state[np.newaxis, :])\n"
+            "agent = Agent()\n"
+            "for step in range(1000):\n"
+            "    state = env.step(agent.act(state))\n",
+            id="a method",
+        ),
+        pytest.param(
+            "for epoch in range(60):\n"
+            "    model.fit(x, y)\n"
+            "    for i in range(400):\n"
+            "        seed = np.zeros((1, 40, 60))\n"
+            "        seed[0, i, text[i]] = 1\n"
+            "        p = model.predict(seed, verbose=0)[0]\n",
+            id="a text that is written after each epoch",
+        ),
+        pytest.param(
+            "def score(net, texts):\n"
+            "    for text in texts:\n"
+            "        yield net.predict(tf.constant([text]), verbose=0)\n",
+            id="a model that nobody sees, by what only Keras takes",
+        ),
+    ],
+)
+def test_text_shows_predict_of_one_row_in_a_loop(text):
+    (spot,) = spots(CAUSE, MODEL + text)
+    assert "predict" in (MODEL + text).lstrip().splitlines()[spot.where.line - 1]
+    assert not spot.is_hint
+    assert spot.change is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("p = model.predict(x)\n", id="once"),
+        pytest.param("for epoch in range(50):\n    p = model.predict(x)\n", id="once per epoch"),
+        pytest.param(
+            "for i in range(0, len(x), 256):\n    p = model.predict(x[i : i + 256])\n",
+            id="large parts",
+        ),
+        pytest.param(
+            "for train, test in KFold(5).split(x):\n    p = model.predict(x[test])\n", id="folds"
+        ),
+        pytest.param(
+            "for i in range(5):\n    p = model.predict(x[i : i + 1])\n", id="a few to look at"
+        ),
+        pytest.param("for row in x[:9]:\n    p = model.predict(row[None])\n", id="a few of many"),
+        pytest.param(
+            "for row in x:\n    plt.imshow(model.predict(row[None])[0])\n    plt.show()\n",
+            id="each is drawn",
+        ),
+        pytest.param(
+            "while True:\n    text = input()\n    print(model.predict(tf.constant([text])))\n",
+            id="a person asks",
+        ),
+        pytest.param(
+            "for path in paths:\n"
+            "    net = keras.models.load_model(path)\n"
+            "    p = net.predict(np.expand_dims(x[len(path)], 0))\n",
+            id="another model each time",
+        ),
+        pytest.param(
+            "for epoch in range(90):\n"
+            "    model.fit(x, y)\n"
+            "    row = x[epoch]\n"
+            "    print(model.predict(row[None]))\n",
+            id="one row per epoch",
+        ),
+        pytest.param(
+            "from sklearn.svm import SVC\nclf = SVC()\n"
+            "for row in x:\n    p = clf.predict(row[None])\n",
+            id="another library",
+        ),
+        pytest.param(
+            "class Rules:\n    def predict(self, x, verbose): ...\nrules = Rules()\n"
+            "for row in x:\n    rules.predict(row[None], verbose=0)\n",
+            id="a class of the program",
+        ),
+        pytest.param(
+            "seed = np.zeros((1, 8))\nfor epoch in range(90):\n    print(model.predict(seed))\n",
+            id="the same row again, to time it",
+        ),
+        pytest.param(
+            "if False:\n    for row in x:\n        model.predict(row[None])\n", id="never run"
+        ),
+        pytest.param("for row in x:\n    p = model(row[None])\n", id="the model itself"),
+        pytest.param("for row in x:\n    p = model.predict(row)\n", id="rows of unknown number"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, MODEL + text) == []
+
+
+def test_pictures_of_a_camera_are_a_hint():
+    text = (
+        "import cv2\ncamera = cv2.VideoCapture(0)\n"
+        "while cv2.waitKey(1) != 27:\n"
+        "    _, frame = camera.read()\n"
+        "    print(model.predict(frame[None]))\n"
+    )
+    (spot,) = spots(CAUSE, MODEL + text)
+    assert spot.is_hint
+
+
+def test_text_of_tests_is_left_alone():
+    text = MODEL + "for row in rows:\n    model.predict(row[None])\n"
+    assert lines(CAUSE, {"test_model.py": text}, "test_model.py") == []
+    assert lines(CAUSE, {"model.py": text}, "model.py") == [6]
+
+
+def test_a_loop_in_another_file_is_told():
+    source = {
+        "train.py": "from net import ask\nfor row in rows:\n    ask(row)\n",
+        "net.py": MODEL + "def ask(row):\n    return model.predict(row[None])\n",
+    }
+    (spot,) = spots(CAUSE, source, "net.py")
+    assert "in train.py at line 2" in spot.summary
+    assert spot.related[0][0].file == "/project/train.py"

@@ -3,11 +3,12 @@
 import pytest
 
 from hand_runs import COMPILED_CALL, FETCH, METRIC, hand_run
-from quickfit.causes.host.sync_each_step import detect, fix
+from quickfit.causes.host.sync_each_step import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import run
+from programs import lines, spots
 
 HEAD, LINE = 30, 33
 STEP = ((COMPILED_CALL,), 31, 30)
@@ -81,3 +82,112 @@ def test_the_fix_shows_metrics_in_the_compiled_step():
     assert shown is not None
     assert shown.kind == FixClass.SAME_RESULTS
     assert shown.example.startswith("@tf.function\ndef train_step(images, labels):")
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+TRAINING = """
+import keras
+import tensorflow as tf
+model = keras.Sequential([keras.layers.Dense(1)])
+optimizer = keras.optimizers.Adam()
+accuracy = keras.metrics.Mean()
+ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    grads = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    return loss
+
+"""
+LOOP = "for epoch in range(9):\n    for step, (x, y) in enumerate(ds):\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("        loss = train_step(x, y)\n        print(loss.numpy())\n", id="shown"),
+        pytest.param(
+            "        loss = train_step(x, y)\n        total += float(loss)\n", id="added up"
+        ),
+        pytest.param("        losses.append(train_step(x, y).numpy())\n", id="kept"),
+        pytest.param("        loss = train_step(x, y)\n        print('loss', loss)\n", id="tensor"),
+        pytest.param(
+            "        loss = train_step(x, y)\n        print(f'{step}: {loss:.3f}')\n",
+            id="in a text",
+        ),
+        pytest.param(
+            "        accuracy.update_state(train_step(x, y))\n"
+            "        bar.set_postfix(acc=accuracy.result().numpy())\n",
+            id="a metric",
+        ),
+        pytest.param(
+            "        with tf.GradientTape() as tape:\n"
+            "            loss = tf.reduce_mean(model(x) - y)\n"
+            "        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables))\n"
+            "        history.append(loss.numpy())\n",
+            id="under a tape",
+        ),
+    ],
+)
+def test_text_shows_values_that_every_step_reads(body):
+    (spot,) = spots(CAUSE, TRAINING + LOOP + body)
+    assert "after every step of the loop" in spot.summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            LOOP + "        loss = train_step(x, y)\n"
+            "        if step % 100 == 0:\n            print(float(loss))\n",
+            id="now and then",
+        ),
+        pytest.param(
+            LOOP + "        loss = train_step(x, y)\n        if step % 100:\n            continue\n"
+            "        print(float(loss))\n",
+            id="now and then, the other way round",
+        ),
+        pytest.param(
+            LOOP + "        loss = train_step(x, y)\n    print(float(loss))\n", id="once per epoch"
+        ),
+        pytest.param(
+            LOOP + "        loss = train_step(x, y)\n        total += loss\n", id="as a tensor"
+        ),
+        pytest.param(
+            LOOP + "        value = float(train_step(x, y))\n"
+            "        if value < 0.01:\n            break\n",
+            id="the loop goes by it",
+        ),
+        pytest.param(
+            LOOP + "        train_step(x, y)\n        print(step, x.shape)\n", id="no tensor"
+        ),
+        pytest.param(
+            LOOP + "        train_step(x, y)\n        tf.print(accuracy.result())\n",
+            id="an operation",
+        ),
+        pytest.param("for x, y in ds:\n    print(model(x).numpy())\n", id="a loop that only asks"),
+        pytest.param(
+            "for epoch in range(99):\n    loss = train_step(x, y)\n    print(float(loss))\n",
+            id="all of the data in one step",
+        ),
+        pytest.param(
+            "for x, y in ds.take(3):\n    print(train_step(x, y).numpy())\n", id="a try-out"
+        ),
+        pytest.param(
+            LOOP + "        kept.append(train_step(x, y).numpy())\n"
+            "import numpy as np\nnp.concatenate(kept)\n",
+            id="arrays that are wanted",
+        ),
+        pytest.param(
+            "@tf.function\ndef train(ds):\n    for x, y in ds:\n"
+            "        loss = train_step(x, y)\n        print(loss)\n",
+            id="a compiled loop",
+        ),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, TRAINING + text) == []

@@ -3,11 +3,12 @@
 import pytest
 
 from hand_runs import hand_run
-from quickfit.causes.host.tiny_batch import detect, fix
+from quickfit.causes.host.tiny_batch import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import BATCH_LINE, run
+from programs import lines, spots
 
 FIT_LINE = 5
 SOURCE = """\
@@ -93,3 +94,32 @@ def test_the_fix_changes_the_number():
     assert edit.kind == FixClass.MAY_CHANGE_RESULTS
     assert edit.before == "model.fit(x, y, batch_size=2, epochs=4)"
     assert edit.after == "model.fit(x, y, batch_size=32, epochs=4)"
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+NET = "import keras\nmodel = keras.Sequential([keras.layers.LSTM(4)])\n"
+
+
+def test_text_gives_a_hint_at_one_example_per_step():
+    text = NET + "SIZE = 1\nmodel.fit(x, y, batch_size=SIZE)\n"
+    (spot,) = spots(CAUSE, text)
+    assert spot.is_hint
+    assert spot.where.line == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(NET + "model.fit(x, y, batch_size=32)\n", id="more"),
+        pytest.param(NET + "model.fit(x, y)\n", id="the default"),
+        pytest.param(NET + "model.fit(x, y, batch_size=size)\n", id="anything"),
+        pytest.param(
+            NET.replace("4)", "4, stateful=True)") + "model.fit(x, y, batch_size=1)\n",
+            id="an RNN that keeps its state",
+        ),
+        pytest.param("knn.fit(x, y, 1)\n", id="another library"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, text) == []

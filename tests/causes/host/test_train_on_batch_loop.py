@@ -3,11 +3,12 @@
 import pytest
 
 from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
-from quickfit.causes.host.train_on_batch_loop import detect, fix
+from quickfit.causes.host.train_on_batch_loop import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import run
+from programs import lines, spots
 
 LINE = 30
 CALL = ((COMPILED, TRAIN_ON_BATCH), LINE, 40)
@@ -73,3 +74,32 @@ def test_the_fix_shows_a_dataset():
     assert shown is not None
     assert shown.kind == FixClass.MAY_CHANGE_RESULTS
     assert shown.example.splitlines()[-1] == "model.fit(ds, epochs=10)"
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+MODELS = "import keras\na, b = keras.Sequential([]), keras.Sequential([])\n"
+EACH = "for start in range(0, len(x), 32):\n"
+
+
+def test_text_gives_a_hint_at_a_loop_over_batches():
+    (spot,) = spots(CAUSE, MODELS + EACH + "    a.train_on_batch(x[start:], y[start:])\n")
+    assert spot.is_hint
+    assert spot.where.line == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            EACH + "    a.train_on_batch(x, y)\n    b.train_on_batch(x, y)\n", id="two models"
+        ),
+        pytest.param(
+            EACH + "    q = a.predict_on_batch(x)\n    a.train_on_batch(x, q)\n", id="an agent"
+        ),
+        pytest.param("a.train_on_batch(x, y)\n", id="once"),
+        pytest.param("for _ in range(3):\n    a.train_on_batch(x, y)\n", id="a try-out"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, MODELS + text) == []

@@ -2,10 +2,11 @@
 
 import pytest
 
-from quickfit.causes.input.sequential_map import detect, fix
+from quickfit.causes.input.sequential_map import CAUSE, detect, fix
 from quickfit.findings import FixClass
 
 from builders import MAP_LINE, run
+from programs import fixed, lines, spots
 
 SLOW = {"input_wait_s": 0.06, "map_s": 0.095, "parallelism": 1.0, "cpu_cores": 1.1}
 
@@ -54,3 +55,53 @@ def test_the_fix_adds_the_keyword_and_knows_its_class(is_stateful, kind):
     assert edit.before == "ds = files.map(decode)"
     assert edit.after == "ds = files.map(decode, num_parallel_calls=tf.data.AUTOTUNE)"
     assert edit.kind is kind
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+READING = """
+import tensorflow as tf
+def load(path):
+    return tf.io.decode_jpeg(tf.io.read_file(path))
+def python(path):
+    return tf.py_function(open, [path], tf.string)
+ds = tf.data.Dataset.from_tensor_slices(paths)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("ds.map(load).batch(2)", "ds.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(2)"),
+        (
+            "ds.map(\n    load,  # reads\n)",
+            "ds.map(\n    load,  # reads\n    num_parallel_calls=tf.data.AUTOTUNE,\n)",
+        ),
+    ],
+)
+def test_text_gives_a_hint_and_the_change(before, after):
+    (spot,) = spots(CAUSE, f"{READING}ds = {before}\n")
+    assert spot.is_hint
+    assert spot.change.kind is FixClass.SAME_RESULTS
+    assert fixed(CAUSE, f"{READING}ds = {before}\n") == f"{READING}ds = {after}\n".lstrip()
+
+
+def test_a_random_map_may_change_results():
+    text = READING.replace("decode_jpeg(", "decode_jpeg(tf.random.uniform(()) + ", 1)
+    (spot,) = spots(CAUSE, text + "ds.map(load)\n")
+    assert spot.change.kind is FixClass.MAY_CHANGE_RESULTS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("ds.map(load, num_parallel_calls=4)\n", id="parallel"),
+        pytest.param("ds.map(load, 4)\n", id="parallel, by position"),
+        pytest.param("ds.map(load, **options)\n", id="anything"),
+        pytest.param("ds.map(python)\n", id="Python"),
+        pytest.param("ds.map(lambda path: path)\n", id="next to nothing"),
+        pytest.param("list(map(load, paths))\n", id="another map"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, READING + text) == []

@@ -2,10 +2,11 @@
 
 import pytest
 
-from quickfit.causes.input.shuffle_after_decode import detect, fix
+from quickfit.causes.input.shuffle_after_decode import CAUSE, detect, fix
 from quickfit.findings import FixClass
 
 from builders import SHUFFLE_LINE, run
+from programs import lines, spots
 
 SLOW = {"shuffled": 500, "map_s": 0.16, "epoch_start_s": 1.2, "cpu_cores": 1.2, "step_s": 0.1}
 
@@ -47,3 +48,32 @@ def test_the_fix_moves_the_shuffle_and_admits_another_order():
     assert advice is not None
     assert advice.kind is FixClass.MAY_CHANGE_RESULTS
     assert advice.example.index("shuffle") < advice.example.index("map")
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+DECODING = """
+import tensorflow as tf
+def load(path):
+    return tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path)), (64, 64))
+ds = tf.data.Dataset.from_tensor_slices(paths)
+"""
+
+
+def test_text_gives_a_hint_at_a_shuffle_of_images():
+    (spot,) = spots(CAUSE, DECODING + "ds = ds.map(load).shuffle(1000).batch(32)\n")
+    assert spot.is_hint
+    assert spot.where.line == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("ds.shuffle(1000).map(load).batch(32)\n", id="of paths"),
+        pytest.param("ds.map(load).cache().shuffle(1000)\n", id="behind a cache"),
+        pytest.param("ds.map(load).shuffle(32)\n", id="a small buffer"),
+        pytest.param("ds.map(tf.strings.length).shuffle(1000)\n", id="of numbers"),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, DECODING + text) == []

@@ -3,11 +3,12 @@
 import pytest
 
 from fit_runs import many_fits
-from quickfit.causes.memory.model_rebuilt_in_loop import detect, fix
+from quickfit.causes.memory.model_rebuilt_in_loop import CAUSE, detect, fix
 from quickfit.diagnosis.memory import memory_severity
 from quickfit.recording.schema import columns
 
 from builders import START_S
+from programs import lines, spots
 
 SEARCH = """\
 for rate in rates:
@@ -75,3 +76,123 @@ def test_where_the_session_is_cleared_already_a_process_is_advised():
 )
 def test_stays_silent_when(signals):
     assert detect(signals) is None
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+HEAD = """
+import keras
+import numpy as np
+def build(rate):
+    net = keras.Sequential([keras.layers.Dense(1)])
+    net.compile(keras.optimizers.SGD(rate), "mse")
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "for path in paths:\n"
+            "    model = keras.models.load_model('m.keras')\n"
+            "    print(model.predict(np.load(path)))\n",
+            id="loaded for each file",
+        ),
+        pytest.param(
+            "def classify(path):\n"
+            "    model = keras.applications.ResNet50(weights='imagenet')\n"
+            "    return model.predict(np.load(path))\n"
+            "answers = [classify(path) for path in paths]\n",
+            id="in a function",
+        ),
+        pytest.param(
+            "for rate in np.geomspace(1e-4, 1, 12):\n"
+            "    model = build(rate)\n"
+            "    results.append(model.fit(x, y))\n",
+            id="the history of each round is kept",
+        ),
+        pytest.param(
+            "for rate in (0.1, 0.2, 0.3, 0.4):\n    for decay in range(4):\n"
+            "        model = build(rate)\n"
+            "        history = model.fit(x, y)\n"
+            "        results.append(history)\n",
+            id="in two loops",
+        ),
+    ],
+)
+def test_text_shows_models_that_are_made_again(text):
+    (spot,) = spots(CAUSE, HEAD + text)
+    assert not spot.is_hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "model = keras.models.load_model('m.keras')\n"
+            "for path in paths:\n    model.predict(np.load(path))\n",
+            id="loaded once",
+        ),
+        pytest.param(
+            "for path in paths:\n    model = keras.models.load_model(path)\n    model.predict(x)\n",
+            id="another model each time",
+        ),
+        pytest.param(
+            "for path in paths:\n"
+            "    if model is None:\n        model = keras.models.load_model('m.keras')\n"
+            "    model.predict(np.load(path))\n",
+            id="loaded when it is needed first",
+        ),
+        pytest.param(
+            "for fold in range(5):\n"
+            "    model = keras.models.load_model('start.keras')\n"
+            "    model.fit(x[fold], y[fold])\n"
+            "    print(model.evaluate(x, y))\n",
+            id="trained anew from the same start",
+        ),
+        pytest.param(
+            "import functools\n"
+            "@functools.cache\ndef net():\n    return keras.models.load_model('m.keras')\n"
+            "for path in paths:\n    net().predict(np.load(path))\n",
+            id="kept by a cache",
+        ),
+        pytest.param(
+            "for rate in range(12):\n"
+            "    keras.backend.clear_session()\n"
+            "    model = build(rate)\n    results.append(model.fit(x, y))\n",
+            id="cleared",
+        ),
+        pytest.param(
+            "for rate in range(12):\n"
+            "    model = build(rate)\n    results.append(model.fit(x, y))\n"
+            "    models.append(model)\n",
+            id="an ensemble",
+        ),
+        pytest.param(
+            "for fold in range(5):\n    model = build(0.1)\n    results.append(model.fit(x, y))\n",
+            id="a few folds",
+        ),
+        pytest.param(
+            "from sklearn.model_selection import KFold\n"
+            "for train, test in KFold(10).split(x):\n"
+            "    model = build(0.1)\n    results.append(model.fit(x[train], y[train]))\n",
+            id="ten folds",
+        ),
+        pytest.param(
+            "net = keras.Sequential()\nfor units in range(20):\n"
+            "    net.add(keras.layers.Dense(units))\n"
+            "net.fit(x, y)\n",
+            id="layers of one model",
+        ),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, HEAD + text) == []
+
+
+def test_a_search_that_keeps_only_numbers_is_a_hint():
+    text = "for rate in range(30):\n    net = build(rate)\n    best = net.fit(x, y).history\n"
+    (spot,) = spots(CAUSE, HEAD + text)
+    assert spot.is_hint
+    assert "30 turns" in spot.summary

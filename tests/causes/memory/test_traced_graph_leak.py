@@ -3,7 +3,9 @@
 import pytest
 
 from memory_runs import LOOP, held_by, memory_run, rising, traced
-from quickfit.causes.memory.traced_graph_leak import detect, fix
+from quickfit.causes.memory.traced_graph_leak import CAUSE, detect, fix
+
+from programs import lines, spots
 
 GROWS = {"rss": rising(2e6, 6e8), "python_blocks": rising(20_000)}
 
@@ -70,3 +72,91 @@ def test_stays_silent_when(signals):
 def test_the_line_of_a_growing_graph_comes_from_the_allocations():
     signals = held_by(memory_run(objects={"operations": (500, 2500)}, **GROWS), 9, rising(9000))
     assert detect(signals).where.line == 9
+
+
+# -- from the text of a program ---------------------------------------------------------------
+
+STEP = "        with tf.GradientTape() as tape:\n            return loss(model(x), y)\n"
+HEAD = "import keras\nimport tensorflow as tf\nmodel = keras.Sequential([])\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "for epoch in range(50):\n"
+            "    @tf.function\n    def step(x, y):\n" + STEP + "    for x, y in ds:\n"
+            "        step(x, y)\n",
+            id="in a loop over epochs",
+        ),
+        pytest.param(
+            "for x, y in tf.data.Dataset.range(99):\n    tf.function(model)(x)\n",
+            id="made and called at once",
+        ),
+        pytest.param(
+            "def learn(x, y):\n    return loss(model(x), y)\n"
+            "for x, y in tf.data.Dataset.range(99):\n"
+            "    compiled = tf.function(learn, jit_compile=True)\n    compiled(x, y)\n",
+            id="through a name",
+        ),
+        pytest.param(
+            "def update(x, y):\n"
+            "    @tf.function()\n    def go(x, y):\n" + STEP + "    return go(x, y)\n"
+            "for x, y in tf.data.Dataset.range(99):\n    update(x, y)\n",
+            id="in a function that every step calls",
+        ),
+    ],
+)
+def test_text_shows_functions_that_are_compiled_again(text):
+    (spot,) = spots(CAUSE, HEAD + text)
+    assert "compiled anew" in spot.summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "@tf.function\ndef step(x, y):\n" + STEP[4:] + "for x, y in ds:\n    step(x, y)\n",
+            id="before the loop",
+        ),
+        pytest.param(
+            "def make(net):\n    @tf.function\n    def step(x, y):\n" + STEP + "    return step\n"
+            "step = make(model)\nfor x, y in ds:\n    step(x, y)\n",
+            id="a factory that is called once",
+        ),
+        pytest.param(
+            "for fold in range(9):\n"
+            "    net = keras.Sequential([])\n"
+            "    @tf.function\n    def step(x, y):\n        return net(x)\n"
+            "    step(1, 2)\n",
+            id="for a model of each fold",
+        ),
+        pytest.param(
+            "for net in nets:\n    step = tf.function(lambda x: net(x))\n    step(1)\n",
+            id="for each of some models",
+        ),
+        pytest.param(
+            "steps = {}\nfor name in names:\n    steps[name] = tf.function(pick(name))\n",
+            id="a table of them",
+        ),
+        pytest.param(
+            "for size in (1, 2, 3):\n    f = tf.function(model)\n    f(size)\n", id="a few"
+        ),
+        pytest.param(
+            "def train(net, ds):\n    @tf.function\n    def step(x):\n        return net(x)\n"
+            "    for x in ds:\n        step(x)\n"
+            "for rate in rates:\n    net = build(rate)\n    train(net, ds)\n",
+            id="for the model of each round",
+        ),
+        pytest.param(
+            "class Net:\n    def __init__(self):\n        self.f = None\n"
+            "    def run(self, x):\n"
+            "        if self.f is None:\n            self.f = tf.function(model)\n"
+            "        return self.f(x)\n"
+            "net = Net()\nfor x in ds:\n    net.run(x)\n",
+            id="made when it is needed first",
+        ),
+    ],
+)
+def test_text_is_fine_with(text):
+    assert lines(CAUSE, HEAD + text) == []

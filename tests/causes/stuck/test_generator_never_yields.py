@@ -3,10 +3,11 @@
 import pytest
 
 from quickfit.causes.stuck.generator_never_yields import CAUSE, detect, fix
-from quickfit.findings import FixClass, Symptom
+from quickfit.findings import Effect, FixClass, Symptom
 from silences import noted, quiet_run
 
 from builders import run
+from programs import fixed, lines, spots
 
 
 def test_fires_with_what_was_seen_and_where():
@@ -41,3 +42,224 @@ def test_the_fix_shows_code_that_counts_what_is_skipped():
     shown = fix(detect(signals), signals)
     assert shown.kind == FixClass.SHOW_ONLY
     assert "skipped += 1" in shown.example
+
+
+HEAD = "import keras\nimport numpy as np\nfrom PIL import Image\n"
+PLAIN = (
+    HEAD
+    + """
+def batches(paths, labels, size):
+    while True:
+        for at in range(0, len(paths), size):
+            images, marks = [], []
+            for path, label in zip(paths[at:at + size], labels[at:at + size]):
+                try:
+                    image = np.array(Image.open(path))
+                except FileNotFoundError:
+                    continue
+                images.append(image)
+                marks.append(label)
+            if len(images) > 0:
+                yield np.array(images), np.array(marks)
+"""
+)
+
+
+def generator(*body):
+    """Return a program whose endless generator has this in the loop over its paths."""
+    indented = "".join(f"            {line}\n" for line in "\n".join(body).splitlines())
+    head = "def batches(paths):\n    got = []\n    while True:\n        for path in paths:\n"
+    return HEAD + head + indented
+
+
+TRY = "try:\n    image = np.load(path)\nexcept OSError:\n    continue"
+PASS = "try:\n    got.append(np.load(path))\nexcept:\n    pass"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(PLAIN, id="batches of what could be read"),
+        pytest.param(generator(TRY, "yield image, 0"), id="each by itself"),
+        pytest.param(
+            generator(PASS, "if len(got) == 8:", "    yield np.array(got)"), id="collected"
+        ),
+        pytest.param(generator(PASS, "if not got:", "    continue", "yield got"), id="not yet"),
+        pytest.param(
+            generator("image = None", TRY.replace("continue", "pass"), "if image is not None:")
+            + "                yield image\n",
+            id="None",
+        ),
+        pytest.param(
+            generator(
+                "try:", "    yield np.load(path), 1", "except Exception as error:", "    pass"
+            ),
+            id="yielded in the try",
+        ),
+        pytest.param(
+            HEAD
+            + "def load(path):\n    try:\n        return np.load(path)\n    except Exception:\n"
+            + "        return None\n"
+            + "def batches(paths):\n    while True:\n        for path in paths:\n"
+            + "            image = load(path)\n            if image is None:\n"
+            + "                continue\n            yield image, 0\n",
+            id="caught in a function it calls",
+        ),
+        pytest.param(
+            "import keras, cv2\ndef batches(paths):\n    while True:\n        for path in paths:\n"
+            + "            image = cv2.imread(path)\n            if image is not None:\n"
+            + "                yield image, 0\n",
+            id="OpenCV says nothing",
+        ),
+        pytest.param(
+            HEAD + "import random\ndef batches(paths):\n    while True:\n"
+            "        path = random.choice(paths)\n        try:\n            x = np.load(path)\n"
+            "        except OSError:\n            continue\n        yield x, 0\n",
+            id="by chance",
+        ),
+    ],
+)
+def test_reports_from_text(text):
+    (spot,) = spots(CAUSE, text)
+    assert spot.effect is Effect.HANGS
+    assert not spot.is_hint
+    line = text.lstrip("\n").splitlines()[spot.where.line - 1]
+    assert "except" in line or "imread" in line
+
+
+def test_names_the_generator_and_the_clause():
+    (spot,) = spots(CAUSE, PLAIN)
+    assert spot.summary == (
+        "if this fails for every sample, `batches` goes round for ever without a batch: "
+        "`except FileNotFoundError` skips each of them, and nobody hears of it"
+    )
+
+
+def test_a_clause_that_says_what_it_skips_is_a_hint():
+    text = generator(TRY.replace("continue", "print(path)\n    continue"), "yield image, 0")
+    assert [spot.is_hint for spot in spots(CAUSE, text)] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(PLAIN.replace("while True", "for _ in range(9)"), id="it ends"),
+        pytest.param(PLAIN.replace("continue", "raise"), id="it raises"),
+        pytest.param(PLAIN.replace("continue", "image = np.zeros((8, 8))"), id="it has another"),
+        pytest.param(
+            PLAIN.replace("            if len(images) > 0:\n    ", ""), id="empty batches"
+        ),
+        pytest.param(PLAIN.replace("FileNotFoundError", "KeyError"), id="no matter of files"),
+        pytest.param(PLAIN.replace("import keras\n", ""), id="nothing to do with Keras"),
+        pytest.param(
+            generator(TRY.replace("continue", "import time\n    time.sleep(1)"), "yield path"),
+            id="it waits and goes on",
+        ),
+        pytest.param(
+            generator(TRY.replace("continue", "time.sleep(1)\n    continue"), "yield image"),
+            id="it waits",
+        ),
+        pytest.param(
+            generator("try:", "    image = q.get(timeout=1)", "except Exception:", "    continue")
+            + "            yield image\n",
+            id="a queue",
+        ),
+        pytest.param(
+            generator(
+                TRY.replace("continue", "bad += 1\n    if bad > 9:\n        raise\n    continue")
+            )
+            + "            yield image\n",
+            id="it gives up",
+        ),
+        pytest.param(
+            HEAD + "def batches(it):\n    while True:\n        try:\n            x = next(it)\n"
+            "        except StopIteration:\n            it = iter([1])\n            continue\n"
+            "        yield x\n",
+            id="it begins again",
+        ),
+    ],
+)
+def test_stays_silent_on_text(text):
+    assert lines(CAUSE, text) == []
+
+
+def test_raises_the_first_error_after_a_round_in_which_nothing_was_read():
+    text = PLAIN.lstrip("\n")
+    after = text.replace(
+        "        for at in range",
+        "        has_read, first_error = False, None\n        for at in range",
+    )
+    after = after.replace(
+        "Image.open(path))\n", "Image.open(path))\n                    has_read = True\n"
+    )
+    after = after.replace(
+        "FileNotFoundError:\n",
+        "FileNotFoundError as error:\n                    first_error = first_error or error\n",
+    )
+    after = after.rstrip("\n") + (
+        "\n        if first_error is not None and not has_read:\n            raise first_error\n"
+    )
+    assert fixed(CAUSE, PLAIN) == after
+    assert spots(CAUSE, PLAIN)[0].change.kind is FixClass.REPAIRS
+    assert spots(CAUSE, after) == []
+
+
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [((), "'0.npy'"), (("1.npy",), 1), (("0.npy", "1.npy", "2.npy"), 3)],
+)
+def test_the_changed_generator_fails_only_if_nothing_can_be_read(existing, expected):
+    body = generator(TRY.replace("np.load", "load"), "yield path").replace(HEAD, "import keras\n")
+    code = fixed(CAUSE, body).replace("import keras\n", "")
+
+    def load(path):
+        if path not in existing:
+            raise FileNotFoundError(2, "No such file or directory", path)
+
+    names = {"load": load}
+    exec(code, names)
+    batches = names["batches"](["0.npy", "1.npy", "2.npy"])
+    if existing:
+        assert {next(batches) for _ in range(9)} == set(existing)
+        assert len(existing) == expected
+    else:
+        with pytest.raises(FileNotFoundError, match=expected):
+            next(batches)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("except:\n", "except Exception as error:\n"),
+        ("except (OSError, ValueError):\n", "except (OSError, ValueError) as error:\n"),
+        ("except (OSError):\n", "except (OSError) as error:\n"),
+        ("except OSError as problem:\n", "except OSError as problem:\n"),
+    ],
+)
+def test_gives_the_error_a_name(before, after):
+    text = generator(TRY.replace("except OSError:\n", before), "yield image")
+    assert after in fixed(CAUSE, text)
+    name = "problem" if "problem" in after else "error"
+    assert f"first_error = first_error or {name}\n" in fixed(CAUSE, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            HEAD + "import random\ndef batches(paths):\n    while True:\n"
+            "        for _ in range(8):\n            path = random.choice(paths)\n"
+            "            try:\n                x = np.load(path)\n"
+            "            except OSError:\n                continue\n            yield x, 0\n",
+            id="a round is not the whole data",
+        ),
+        pytest.param(generator("first_error = 1", TRY, "yield image"), id="the name is taken"),
+        pytest.param(
+            HEAD + "def batches(paths):\n    while True:\n        path = paths.sample()\n"
+            "        try: x = np.load(path)\n        except OSError: continue\n        yield x\n",
+            id="one at a time",
+        ),
+    ],
+)
+def test_offers_no_change_where_it_could_end_a_run_that_works(text):
+    assert [spot.change for spot in spots(CAUSE, text)] == [None]

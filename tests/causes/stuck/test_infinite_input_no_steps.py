@@ -3,10 +3,11 @@
 import pytest
 
 from quickfit.causes.stuck.infinite_input_no_steps import CAUSE, detect, fix
-from quickfit.findings import FixClass, Symptom
+from quickfit.findings import Effect, FixClass, Symptom
 from silences import noted, quiet_run
 
 from builders import run
+from programs import fixed, lines, spots
 
 
 def test_fires_with_what_was_seen_and_where():
@@ -41,3 +42,135 @@ def test_the_fix_shows_code_that_lets_an_epoch_end():
     shown = fix(detect(signals), signals)
     assert shown.kind == FixClass.SHOW_ONLY
     assert "fit starts it anew" in shown.example
+
+
+HEAD = """
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+def stream(x, size=8):
+    while True:
+        for at in range(0, len(x), size):
+            yield x[at:at + size], x[at:at + size]
+
+def once(x):
+    for row in x:
+        yield row, row
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.zeros((64, 4))
+ds = tf.data.Dataset.from_tensor_slices((x, x))
+"""
+AT = len(HEAD.strip("\n").splitlines()) + 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("model.fit(stream(x), epochs=2)", id="a generator"),
+        pytest.param("model.fit(x=stream(x), epochs=2, steps_per_epoch=None)", id="None steps"),
+        pytest.param("model.fit(ds.repeat().batch(8))", id="a dataset"),
+        pytest.param("model.fit(x, x, validation_data=ds.batch(8).repeat())", id="validation"),
+        pytest.param("model.evaluate(stream(x))", id="evaluate"),
+        pytest.param("model.fit((row for row in stream(x)))", id="an expression"),
+        pytest.param(
+            "model.fit(x, x, validation_data=stream(x), validation_steps=0)", id="0 steps"
+        ),
+    ],
+)
+def test_reports_from_text(code):
+    (spot,) = spots(CAUSE, HEAD + code)
+    assert spot.where.line == AT
+    assert spot.effect is Effect.HANGS
+    assert spot.related
+
+
+def test_names_the_data_the_argument_and_what_never_ends():
+    (spot,) = spots(CAUSE, HEAD + "data = stream(x)\nmodel.fit(data, epochs=2)")
+    assert spot.summary == (
+        "`data` never runs out (a loop that nothing leaves) and `fit` is given no "
+        "`steps_per_epoch`: the first epoch never ends"
+    )
+    assert spot.related[0][0].line == 6
+
+
+def test_follows_data_through_files_and_classes():
+    source = {
+        "train.py": "import keras\nfrom data import Data\nmodel = keras.Sequential([])\n"
+        "data = Data([1])\nmodel.fit(data.train(), validation_data=data.test())\n",
+        "data.py": "import tensorflow as tf\nclass Data:\n    def __init__(self, x): self.x = x\n"
+        "    def train(self):\n        ds = tf.data.Dataset.from_tensor_slices(self.x)\n"
+        "        return ds.repeat().batch(2)\n"
+        "    def test(self):\n        return tf.data.Dataset.from_tensor_slices(self.x).batch(2)\n",
+    }
+    assert lines(CAUSE, source) == [5]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("model.fit(stream(x), steps_per_epoch=8)", id="steps are given"),
+        pytest.param("model.fit(stream(x), steps_per_epoch=len(x) // 8)", id="steps are computed"),
+        pytest.param("model.fit(once(x))", id="a generator that ends"),
+        pytest.param("model.fit(ds.repeat(3).batch(8))", id="repeated three times"),
+        pytest.param("model.fit(ds.repeat().batch(8).take(9))", id="cut off"),
+        pytest.param("model.fit(ds.batch(8))", id="a dataset that ends"),
+        pytest.param("options = {}\nmodel.fit(stream(x), **options)", id="options that may say it"),
+        pytest.param("model.fit(stream(x) if x.any() else once(x))", id="it depends"),
+        pytest.param(
+            "flow = keras.preprocessing.image.ImageDataGenerator().flow(x)\nmodel.fit(flow)",
+            id="images that know their number",
+        ),
+        pytest.param("other.fit(stream(x))", id="no model"),
+        pytest.param("for a, b in stream(x):\n    model.train_on_batch(a, b)", id="an own loop"),
+        pytest.param(
+            "class Stop(keras.callbacks.Callback):\n"
+            "    def on_train_batch_end(self, batch, logs=None):\n"
+            "        self.model.stop_training = batch > 9\n"
+            "model.fit(stream(x), callbacks=[Stop()])",
+            id="a callback that ends it",
+        ),
+    ],
+)
+def test_stays_silent_on_text(code):
+    assert lines(CAUSE, HEAD + code) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model.fit(ds.shuffle(9).repeat().batch(8))", "model.fit(ds.shuffle(9).batch(8))"),
+        (
+            "train = ds.repeat()\ntrain = train.batch(8)\nmodel.fit(train, epochs=2)\n",
+            "train = ds\ntrain = train.batch(8)\nmodel.fit(train, epochs=2)\n",
+        ),
+        (
+            "train = (\n    ds.shuffle(9)  # a\n    .repeat()\n    .batch(8)\n)\nmodel.fit(train)",
+            "train = (\n    ds.shuffle(9)  # a\n    .batch(8)\n)\nmodel.fit(train)",
+        ),
+    ],
+)
+def test_takes_a_repeat_away_that_is_for_this_call_alone(before, after):
+    head = HEAD.lstrip("\n")
+    assert fixed(CAUSE, HEAD + before) == head + after
+    assert spots(CAUSE, HEAD + before)[0].change.kind is FixClass.REPAIRS
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("model.fit(stream(x))", id="a generator"),
+        pytest.param(
+            "train = ds.repeat()\nmodel.fit(train)\nmodel.fit(train, steps_per_epoch=3)",
+            id="used with steps as well",
+        ),
+        pytest.param(
+            "train = ds.repeat()\nmodel.fit(train)\nit = iter(train)", id="used elsewhere"
+        ),
+        pytest.param("def make():\n    return ds.repeat()\nmodel.fit(make())", id="made elsewhere"),
+    ],
+)
+def test_offers_no_change_where_others_may_need_it(code):
+    assert [s.change for s in spots(CAUSE, HEAD + code)] == [None]

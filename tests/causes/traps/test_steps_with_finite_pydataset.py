@@ -7,6 +7,7 @@ from quickfit.findings import FixClass, Symptom
 from quickfit.signals import Signals
 
 from builders import FIT_LINE, SCRIPT, recording
+from programs import fixed, lines, spots
 
 SOURCE = "\n" * (FIT_LINE - 1) + "model.fit(data, steps_per_epoch={steps}, epochs=20)\n"
 
@@ -93,3 +94,91 @@ def test_the_fix_of_a_generator_is_one_that_goes_on():
     assert shown is not None
     assert shown.before == ""
     assert shown.example.splitlines()[1].strip() == "while True:"
+
+
+TEXT = """
+import math
+import keras
+import numpy as np
+import tensorflow as tf
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, x, size=8):
+        super().__init__()
+        self.x = x
+        self.size = size
+    def __len__(self):
+        return math.ceil(len(self.x) / self.size)
+    def __getitem__(self, at):
+        return self.x[at * self.size:(at + 1) * self.size]
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.zeros((100, 4))
+y = np.random.rand(100)
+read = np.load("x.npy")
+ds = tf.data.Dataset.from_tensor_slices((x, y))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            "model.fit(Batches(x), steps_per_epoch=9, epochs=4)",
+            "13 batches: the epochs run 9, 4, 9, 4",
+        ),
+        (
+            "model.fit(Batches(x, 32), steps_per_epoch=len(x) // 32, epochs=4)",
+            "run 3, 1, 3, 1 steps",
+        ),
+        ("model.fit(Batches(x, 10), steps_per_epoch=20, epochs=4)", "run 10, 10, 10, 10 steps"),
+        ("model.fit(x, y, batch_size=32, steps_per_epoch=3, epochs=4)", "run 3, 1, 3, 1 steps"),
+        ("model.fit(ds.batch(32), steps_per_epoch=100 // 32, epochs=4)", "run 3, 1, 3, 1 steps"),
+        (
+            "model.fit(ds.batch(32, drop_remainder=True), steps_per_epoch=2, epochs=4)",
+            "run 2, 1, 2, 1 steps",
+        ),
+    ],
+)
+def test_reports_short_epochs_from_text(code, told):
+    (spot,) = spots(CAUSE, TEXT + code)
+    assert told in spot.summary
+    assert not spot.is_hint
+    after = code[: code.index("steps_per")] + code[code.index("epochs=") :]
+    assert fixed(CAUSE, TEXT + code) == TEXT.lstrip("\n") + after
+
+
+def test_a_last_batch_that_may_be_left_is_a_hint():
+    code = "model.fit(Batches(read, 32), steps_per_epoch=len(read) // 32, epochs=4)"
+    assert "every second epoch" in spots(CAUSE, TEXT + code)[0].summary
+    assert [spot.is_hint for spot in spots(CAUSE, TEXT + code)] == [True]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("model.fit(Batches(x), epochs=4)", id="no number"),
+        pytest.param("model.fit(Batches(x), steps_per_epoch=7)", id="one epoch"),
+        pytest.param("model.fit(Batches(x), steps_per_epoch=13, epochs=4)", id="all batches"),
+        pytest.param("model.fit(Batches(x, 10), steps_per_epoch=5, epochs=4)", id="two halves"),
+        pytest.param("model.fit(Batches(x), steps_per_epoch=3, epochs=4)", id="never at the end"),
+        pytest.param(
+            "model.fit(Batches(x, 1), steps_per_epoch=101, epochs=99)", id="one of a hundred"
+        ),
+        pytest.param("model.fit(Batches(read), steps_per_epoch=7, epochs=4)", id="any length"),
+        pytest.param("model.fit(Batches(x), steps_per_epoch=n, epochs=4)", id="any number"),
+        pytest.param("model.fit(ds.batch(32).repeat(), steps_per_epoch=3, epochs=4)", id="endless"),
+        pytest.param(
+            "model.fit(ds.batch(32, drop_remainder=True), steps_per_epoch=3, epochs=4)",
+            id="dropped",
+        ),
+        pytest.param(
+            "model.fit(x, y, batch_size=32, steps_per_epoch=3, epochs=4, validation_split=0.2)",
+            id="a part of it",
+        ),
+        pytest.param("model.fit(Batches(x), steps_per_epoch=len(x), epochs=4)", id="in samples"),
+    ],
+)
+def test_stays_silent_on_text(code):
+    assert lines(CAUSE, TEXT + code) == []

@@ -34,13 +34,19 @@ loop costs it little. Then nothing is reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
+from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.fixes.steps_compiled import compiled_step
 from quickfit.fixes.steps_extracted import extracted_step
+from quickfit.program import Module, Program
+from quickfit.program.conditions import never_runs
+from quickfit.program.eager_steps import eager_steps
+from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.signals.loops import Call
@@ -81,6 +87,24 @@ def detect(signals: Signals) -> Finding | None:
         cost_share=step.share,
         claims=("step",),
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report train steps that no `tf.function` compiles; those that may need Python are hints."""
+    if is_for_tests(module):
+        return
+    for found in eager_steps(program, module):
+        if never_runs(program, module, found.tape):
+            continue
+        loop = found.around
+        yield Spotted(
+            where=module.span(found.tape),
+            summary="nothing compiles this train step: in every turn of the loop at line "
+            f"{loop.line}, Python starts its operations one by one",
+            effect=Effect.SLOW,
+            related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+            is_hint=not found.is_certain,
+        )
 
 
 def _longest(signals: Signals, kind: str) -> Call | None:
@@ -136,6 +160,7 @@ CAUSE = Cause(
     title="A hand-written step runs eagerly",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
 )

@@ -23,11 +23,17 @@ mode costs it little. Then nothing is reported.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
+from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.keras_calls import compiled_step
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, name_of
+from quickfit.program.eager import asked_for, is_needed, switched_on, without_argument
+from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step
 from quickfit.source.calls import call_at, without_keyword
@@ -59,6 +65,46 @@ def detect(signals: Signals) -> Finding | None:
         cost_share=step.share,
         claims=("step",),
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report what surely makes every step run eagerly."""
+    if is_for_tests(module):
+        return
+    for call, value in asked_for(program, module):
+        edit = without_argument(module, call, value)
+        needed = is_needed(program, module, call)
+        change = Change("Let Keras compile the train step", FixClass.EQUIVALENT, (edit,))
+        named = f" (`{module.code(value)}` is True)" if not isinstance(value, ast.Constant) else ""
+        is_plain = isinstance(value, ast.Constant)
+        yield _spotted(
+            module,
+            value,
+            f"`run_eagerly=True` starts every operation of a step from Python{named}",
+            change=change if is_plain and not needed else None,
+            is_hint=needed,
+        )
+    for node in switched_on(program, module):
+        called = name_of(node.func) if isinstance(node, ast.Call) else "run_eagerly = True"
+        said = f"{called}(True)" if isinstance(node, ast.Call) else called
+        yield _spotted(
+            module,
+            node,
+            f"`{said}` starts every operation of a step from Python",
+            is_hint=is_needed(program, module, node),
+        )
+
+
+def _spotted(
+    module: Module,
+    node: ast.AST,
+    summary: str,
+    *,
+    change: Change | None = None,
+    is_hint: bool = False,
+) -> Spotted:
+    said = summary + ("; code of the step needs the values of tensors" if is_hint else "")
+    return Spotted(module.span(node), said, Effect.SLOW, change=change, is_hint=is_hint)
 
 
 def _place(signals: Signals) -> Location | None:
@@ -119,6 +165,7 @@ CAUSE = Cause(
     title="The train step runs eagerly",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
 )

@@ -29,14 +29,30 @@ reported. Time that the script itself spends between the calls is not counted. A
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.compile_helper import one_compile_of_helper
 from quickfit.fixes.fit_history import fit_with_history
 from quickfit.fixes.fit_once import one_compile, one_fit
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, name_of
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.refits import refits
 from quickfit.signals import Signals
 from quickfit.signals.fit_calls import FitCalls, fit_calls
 from quickfit.signals.gains import gain
@@ -99,6 +115,36 @@ def detect(signals: Signals) -> Finding | None:
         claims=("fit_calls", "tracing") if traced_s else ("fit_calls",),
         is_of_whole=True,
     )
+
+
+SAID = {
+    "compile": "is called in each turn of the loop at line {line}: the train step is traced anew"
+    " each time, and the optimizer forgets what it has learned",
+    "epochs": "trains for one epoch in each turn of the loop at line {line}: every call sets"
+    " iterators and callbacks up anew",
+    "row": "is called for one row in each turn of the loop at line {line}: setting up takes longer"
+    " than the step",
+    "parts": "is called in each turn of the loop at line {line}: every call sets iterators and"
+    " callbacks up anew",
+}
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report `fit` and `compile` of one model that a loop repeats; parts of data are a hint."""
+    if is_for_tests(module):
+        return
+    for found in refits(program, module):
+        if never_runs(program, module, found.call):
+            continue
+        called = f"`{module.code(found.model)}.{name_of(found.call.func)}`"
+        loop = found.around
+        yield Spotted(
+            where=module.span(found.call),
+            summary=f"{called} {SAID[found.kind].format(line=loop.line)}",
+            effect=Effect.SLOW,
+            related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+            is_hint=found.kind == "parts",
+        )
 
 
 def _traced_s(calls: FitCalls, signals: Signals) -> float:
@@ -215,6 +261,7 @@ CAUSE = Cause(
     title="`fit` or `compile` is called in a loop",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
     counts_start=True,

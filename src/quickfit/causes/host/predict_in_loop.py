@@ -26,12 +26,22 @@ Then nothing is reported. `predict_on_batch` builds no dataset and is not meant.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.predicting import predictions
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, argument
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import draws, is_for_tests, shows_live, waits_for_someone
+from quickfit.program.receivers import model_of
+from quickfit.program.rows import is_one_row
+from quickfit.program.training_rounds import is_round_of_training
+from quickfit.program.turns import Turns, is_given_new, is_kept, is_many, turns
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import PredictLine, PredictSamples, predict_line, predict_samples
@@ -78,6 +88,41 @@ def detect(signals: Signals) -> Finding | None:
         claims=_claims(signals),
         is_of_whole=True,
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report every `predict` of one row in a loop over many."""
+    if is_for_tests(module):
+        return
+    for call in module.calls("predict"):
+        model = model_of(program, module, call)
+        around = turns(program, module, call) if model is not None else []
+        if model is None or not around or not _is_per_row(program, module, call, around):
+            continue
+        if not is_kept(program, module, model, around[0]):
+            continue  # a model of its own in each turn
+        name, loop = module.code(model), around[0]
+        where = f"in {loop.module.path.rsplit('/', 1)[-1]} " if loop.module is not module else ""
+        yield Spotted(
+            where=module.span(call),
+            summary=f"`{name}.predict` is called for one row in each turn of the loop {where}"
+            f"at line {loop.line}: every call sets up a data pipeline of its own",
+            effect=Effect.SLOW,
+            related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+            # A camera gives as many pictures as it does, and the calls may keep up.
+            is_hint=any(shows_live(each.loop) for each in around),
+        )
+
+
+def _is_per_row(program: Program, module: Module, call: ast.Call, around: list[Turns]) -> bool:
+    rows, inner = argument(call, "x", 0), around[0]
+    if rows is None or not is_many(program, around, MIN_CALLS):
+        return False
+    if draws(inner.loop) or waits_for_someone(program, inner.module, inner.loop):
+        return False
+    if is_round_of_training(program, inner) or never_runs(program, module, call):
+        return False
+    return is_one_row(program, module, rows) and is_given_new(program, module, rows, inner)
 
 
 def _evidence(line: PredictLine, seen: PredictSamples) -> tuple[Evidence, ...]:
@@ -130,6 +175,7 @@ CAUSE = Cause(
     title="predict is called in a loop",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
 )

@@ -27,15 +27,18 @@ Use instead:
 
 Fix class: same results. The training and the metrics are the same; they are read less often.
 
-When it is wrong: on a CPU, `float(loss)` alone costs microseconds, and nothing is reported. A
+When it is wrong: on a CPU, `float(loss)` alone costs microseconds, and no run is reported for it;
+the text of a script does not say where it will run. A value that the loop goes by is needed. A
 loop that runs all of its step eagerly has a larger problem, which `missing-tf-function` reports.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.element_reads import values_at_once
@@ -44,6 +47,10 @@ from quickfit.fixes.metric_reads import metrics_out_of_loop
 from quickfit.fixes.script import Project
 from quickfit.fixes.seldom_prints import seldom_shown
 from quickfit.fixes.sunk_reads import reads_where_shown
+from quickfit.program import Module, Program
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.step_reads import step_reads
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import metric_samples
@@ -102,6 +109,21 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report values of the step that a training loop reads in every turn."""
+    if is_for_tests(module):
+        return
+    for found in step_reads(program, module):
+        if never_runs(program, module, found.call):
+            continue
+        yield Spotted(
+            where=module.span(found.call),
+            summary=f"`{module.code(found.value)}` is read after every step of the loop at line "
+            f"{found.loop.lineno}: the next step waits until its value is there",
+            effect=Effect.SLOW,
+        )
+
+
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show how to update metrics in the compiled step and to read them now and then."""
     return Fix(
@@ -128,6 +150,7 @@ CAUSE = Cause(
     title="Values are read after every step",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
 )

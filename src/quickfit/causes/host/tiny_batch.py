@@ -23,14 +23,18 @@ are; then nothing is reported. Where small batches are wanted for the training i
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.batch_sizes import Size, larger_batch
 from quickfit.fixes.change import Change
 from quickfit.fixes.keras_calls import steps_in_one_call
 from quickfit.fixes.script import Project, Script
+from quickfit.program import Module, Program, argument
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.receivers import model_of
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, planned_s, step_cost
@@ -54,6 +58,24 @@ GROWS = (1.0, 0.25, 0.0)
 MIN_GAIN = 1.3
 # A whole training that would end this much sooner is worth a thought about its batches.
 MIN_SAVED_S = 3.0
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Hint at `fit` with one example per step; an RNN that keeps its state may need that."""
+    if is_for_tests(module) or "stateful" in module.text:
+        return
+    for call in module.calls("fit"):
+        size = argument(call, "batch_size", 2)
+        if size is None or program.literal(module, size) != 1:
+            continue
+        if model_of(program, module, call) is not None:
+            yield Spotted(
+                where=module.span(size),
+                summary="every step of `fit` learns from one example, and its fixed cost is paid"
+                " for each",
+                effect=Effect.SLOW,
+                is_hint=True,
+            )
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -162,6 +184,7 @@ CAUSE = Cause(
     title="A batch has few examples",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
 )

@@ -27,14 +27,32 @@ model for the next batch, as an agent does, batches cannot be made ahead. Both s
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.batch_fits import MEMORY
 from quickfit.fixes.batch_loops import fit_for_batches
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, name_of
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.receivers import model_of
+from quickfit.program.turns import is_many, turns
 from quickfit.signals import Signals
 from quickfit.signals.copy_room import has_room_for_copy
 from quickfit.signals.gains import Work, gain, predicted_step_s
@@ -56,6 +74,8 @@ MIN_SAMPLES = 20
 PER_BATCH_SINCE = [3, 15]
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
+# Fewer steps than this are a try-out.
+MIN_STEPS = 20
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -93,6 +113,28 @@ def detect(signals: Signals) -> Finding | None:
         cost_share=min(beside_s / step_s, 1.0),
         claims=("between", "copies"),
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Hint at loops that hand batches over one by one, where one model trains on given data."""
+    calls = [] if is_for_tests(module) else module.calls("train_on_batch")
+    models = {ast.unparse(c.func.value) for c in calls if isinstance(c.func, ast.Attribute)}
+    for call in calls if len(models) == 1 else ():  # two models train each other
+        around = turns(program, module, call)
+        if not around or not is_many(program, around, MIN_STEPS):
+            continue
+        inside = (n for t in around for n in ast.walk(t.loop) if isinstance(n, ast.Call))
+        if any(name_of(n.func).startswith("predict") for n in inside):
+            continue  # the loop asks the model for its next batch
+        if model_of(program, module, call) is None or never_runs(program, module, call):
+            continue
+        yield Spotted(
+            where=module.span(call),
+            summary="the model waits while Python makes each batch of the loop at line "
+            f"{around[0].line}, and Python waits while the model learns",
+            effect=Effect.SLOW,
+            is_hint=True,
+        )
 
 
 def _asks_the_model(signals: Signals) -> bool:
@@ -156,5 +198,10 @@ def _is_per_batch(signals: Signals) -> bool:
 
 
 CAUSE = Cause(
-    title="train_on_batch in a loop", symptom=Symptom.SLOW, detect=detect, fix=fix, changes=changes
+    title="train_on_batch in a loop",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    scan=scan,
+    fix=fix,
+    changes=changes,
 )

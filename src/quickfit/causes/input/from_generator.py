@@ -41,12 +41,18 @@ are kept from the cores by other programs is not reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example, waiting
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Gain, Spotted, Symptom
 from quickfit.fixes.array_generators import arrays_to_dataset
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program
+from quickfit.program.conditions import never_runs
+from quickfit.program.file_generators import file_generators
+from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -121,6 +127,23 @@ def detect(signals: Signals) -> Finding | None:
         claims=("input_wait", "iterator_ends"),
         is_of_whole=True,
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report generators inside tf.data that read or decode a file for every element."""
+    if is_for_tests(module):
+        return
+    for found in file_generators(program, module):
+        if never_runs(program, module, found.call):
+            continue
+        reader = found.module.code(found.read.func)
+        yield Spotted(
+            where=module.span(found.call),
+            summary=f"`{found.name}` reads every file with `{reader}`, one after the other, "
+            "on the one thread that a generator has",
+            effect=Effect.SLOW,
+            related=((found.module.span(found.read), "reads a file"),),
+        )
 
 
 def _cost_share(signals: Signals) -> float:
@@ -204,6 +227,7 @@ CAUSE = Cause(
     title="A generator inside tf.data is the limit",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
     resource="one Python thread makes every element",

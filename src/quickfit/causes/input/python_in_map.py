@@ -37,13 +37,29 @@ arrays, OpenCV) uses several cores, and nothing is reported. Nor is a function t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example, waiting
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_generators import installed_pillow
 from quickfit.fixes.image_maps import python_map
 from quickfit.fixes.numpy_maps import numpy_map
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, name_of
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.python_maps import python_maps as python_calls
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -126,6 +142,23 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report maps that call Python for what TensorFlow's operations do."""
+    if is_for_tests(module):
+        return
+    for found in python_calls(program, module):
+        if never_runs(program, module, found.call):
+            continue
+        does = "reads every file in Python" if found.read else "computes every element in Python"
+        yield Spotted(
+            where=module.span(found.call),
+            summary=f"`{name_of(found.call.func)}({found.name})` {does}, "
+            "of which one thread works at a time",
+            effect=Effect.SLOW,
+            related=((found.module.span(found.read), "reads a file"),) if found.read else (),
+        )
+
+
 def _may_release(signals: Signals) -> bool:
     """Tell whether the map may use several cores, had others left them to it."""
     return is_busy_machine(signals) and bool(RELEASING & signals.input_libraries())
@@ -194,6 +227,7 @@ CAUSE = Cause(
     title="A map calls Python",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
     resource="Python, of which one thread works at a time",

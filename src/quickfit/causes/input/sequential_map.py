@@ -22,11 +22,20 @@ not help. When all cores are busy already, more threads do not help either: noth
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example, waiting
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.chain_parallel import parallel_map
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, argument, is_open
+from quickfit.program.datasets import Stage as Mapping
+from quickfit.program.datasets import chains
+from quickfit.program.elements import steps
+from quickfit.program.keywords import with_keyword as given_keyword
+from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -96,6 +105,38 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Hint at maps on one thread that read or decode files."""
+    if is_for_tests(module):
+        return
+    for call in module.calls("map"):
+        if argument(call, "num_parallel_calls", 1) is not None or is_open(call) or not call.args:
+            continue
+        done = steps(program, Mapping("map", call, module))
+        if not any(step.reads for step in done) or any(step.is_python for step in done):
+            continue
+        if any(chain.is_whole for chain in chains(program, module, call)):
+            is_random = any(step.is_random for step in done)
+            yield Spotted(
+                where=module.span(call),
+                summary=f"`map({module.code(call.args[0])})` reads files and is given one thread",
+                effect=Effect.SLOW,
+                change=_parallel(module, call, is_random=is_random),
+                is_hint=True,
+            )
+
+
+def _parallel(module: Module, call: ast.Call, *, is_random: bool) -> Change | None:
+    """Return the change that gives a map several threads, where the file has a name for them."""
+    names = [a for n in module.all(ast.Import) for a in n.names if a.name == "tensorflow"]
+    if not names:
+        return None
+    value = f"{names[0].asname or names[0].name}.data.AUTOTUNE"
+    edit = given_keyword(module, call, "num_parallel_calls", value)
+    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS
+    return Change("Run the map on several threads", kind, (edit,)) if edit is not None else None
+
+
 def _slow_map(signals: Signals) -> Stage | None:
     if signals.py_input is not None:
         return None  # the generator is the input, and Keras's own stages are not the user's
@@ -148,6 +189,7 @@ CAUSE = Cause(
     title="A map runs on one thread",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
     resource="one thread, while cores are idle",

@@ -25,11 +25,17 @@ a generator cannot be shuffled earlier: `shuffle-buffer-too-big`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.chain_shuffle import shuffle_first
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program, argument
+from quickfit.program.datasets import Chain, chains
+from quickfit.program.elements import steps
+from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.refills import gain_of_overlap, holds_decoded, refill
 from quickfit.signals.steady_lines import is_repeated, steady_lines
@@ -40,6 +46,41 @@ MIN_SHARE = 0.10
 MIN_EXPLAINED = 0.3
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
+
+
+# A smaller buffer is full in a moment.
+MIN_BUFFER = 100
+DECODES = "tensorflow.io.decode_"
+NOT_IMAGES = ("raw", "csv", "json_example", "proto", "base64", "compressed")
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Hint at shuffles behind a map that decodes images, without a cache between."""
+    if is_for_tests(module):
+        return
+    for call in module.calls("shuffle"):
+        size = program.literal(module, argument(call, "buffer_size", 0))
+        if isinstance(size, int) and size < MIN_BUFFER:
+            continue
+        found = chains(program, module, call)
+        before = [Chain(chain.before(call), chain.is_whole) for chain in found]
+        if before and all(_is_decoded(program, chain) for chain in before):
+            yield Spotted(
+                where=module.span(call),
+                summary="`shuffle` holds decoded images: each epoch begins when its buffer is full",
+                effect=Effect.SLOW,
+                is_hint=True,
+            )
+
+
+def _is_decoded(program: Program, chain: Chain) -> bool:
+    names = [stage.name for stage in chain.stages]
+    last = len(names) - 1 - names[::-1].index("cache") if "cache" in names else -1
+    maps = [stage for stage in chain.stages[last + 1 :] if stage.name == "map"]
+    if not chain.is_whole or last >= 0:
+        return False
+    called = [step.name for stage in maps for step in steps(program, stage)]
+    return any(n.startswith(DECODES) and not n.endswith(NOT_IMAGES) for n in called)
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -111,6 +152,7 @@ CAUSE = Cause(
     title="A shuffle holds decoded elements",
     symptom=Symptom.SLOW,
     detect=detect,
+    scan=scan,
     fix=fix,
     changes=changes,
     counts_start=True,

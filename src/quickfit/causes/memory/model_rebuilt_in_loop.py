@@ -33,8 +33,14 @@ When it is wrong: a few folds end before it matters, and nothing is reported bel
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example, running_out
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.program import Module, Program
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.rebuilds import Rebuild, loaded_again, searched
 from quickfit.signals import Signals
 from quickfit.signals.model_rounds import Rounds, is_growing, model_rounds
 
@@ -60,6 +66,37 @@ def detect(signals: Signals) -> Finding | None:
         rounds.location,
         *_evidence(rounds),
     )
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report models that each turn of a loop makes: for nothing, or without freeing them."""
+    if is_for_tests(module):
+        return
+    for found in (*loaded_again(program, module), *searched(program, module)):
+        if never_runs(program, module, found.call):
+            continue
+        loop = found.around
+        yield Spotted(
+            where=module.span(found.call),
+            summary=_said(module, found),
+            effect=Effect.SLOW,
+            related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+            is_hint=found.kind == "dropped" or (found.kind == "kept" and found.rounds is None),
+        )
+
+
+def _said(module: Module, found: Rebuild) -> str:
+    line = found.around.line
+    if found.kind == "same":
+        made = module.code(found.call.func)
+        return f"`{made}` makes the same model again in each turn of the loop at line {line}"
+    rounds = f"{found.rounds} turns" if found.rounds is not None else "turns"
+    if found.kind == "kept":
+        return (
+            f"what `fit` returns is kept in all {rounds} of the loop at line {line}, and with it "
+            "the model of each"
+        )
+    return f"each of the {rounds} of the loop at line {line} builds a model, and nothing frees it"
 
 
 def _evidence(rounds: Rounds) -> tuple[Evidence, ...]:
@@ -101,5 +138,6 @@ CAUSE = Cause(
     title="Models are built in a loop and not freed",
     symptom=Symptom.MEMORY,
     detect=detect,
+    scan=scan,
     fix=fix,
 )

@@ -33,8 +33,14 @@ validation. They end, and nothing is reported.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example, running_out
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.program import Module, Program
+from quickfit.program.conditions import never_runs
+from quickfit.program.purposes import is_for_tests
+from quickfit.program.retraced import retraced
 from quickfit.signals import Signals
 from quickfit.signals.kept_objects import keeping_line, said_by
 from quickfit.signals.kept_traces import KeptTraces, grown_graph, kept_traces
@@ -53,6 +59,24 @@ def detect(signals: Signals) -> Finding | None:
     if traces is not None:
         return _of_traces(leak, traces)
     return _of_graph(signals, leak)
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report every `tf.function` that a loop makes, and traces, anew in each turn."""
+    if is_for_tests(module):
+        return
+    for found in retraced(program, module):
+        if never_runs(program, module, found.node):
+            continue
+        loop = found.around
+        what = f"`{found.name}`" if found.name else "this function"
+        yield Spotted(
+            where=module.span(found.node),
+            summary=f"{what} is compiled anew in each turn of the loop at line {loop.line}: "
+            "it is traced each time, and every graph is kept",
+            effect=Effect.SLOW,
+            related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+        )
 
 
 def _of_traces(leak: Leak, traces: KeptTraces) -> Finding:
@@ -103,4 +127,10 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(title="Every trace keeps its graph", symptom=Symptom.MEMORY, detect=detect, fix=fix)
+CAUSE = Cause(
+    title="Every trace keeps its graph",
+    symptom=Symptom.MEMORY,
+    detect=detect,
+    scan=scan,
+    fix=fix,
+)

@@ -6,7 +6,10 @@ every prediction is drawn to the mean of all labels. The model trains on nonsens
 written by hand, (32,) against (32, 1) is enough: `y - prediction` is then of shape (32, 32).
 
 How it shows: in the compiled step, an operation between the labels and something that the
-weights made gives more numbers than either has, and the gradient is taken of its result.
+weights made gives more numbers than either has, and the gradient is taken of its result. In the
+text of a program: the layers give predictions of one rank, the data has labels of another, and
+the loss is one that broadcasts them. A crossentropy does not: it ends the script, which is told
+as well.
 
 Example:
     model = keras.Sequential([keras.layers.Conv2D(16, 3), keras.layers.Dense(1)])
@@ -28,21 +31,35 @@ Fix class: repairs. The loss is another one: the one that was meant.
 
 When it is wrong: Keras's own losses make (32,) and (32, 1) alike before they compare them, and a
 loss that compares all pairs of a batch on purpose adds an axis first (`labels[:, None]`): in both
-cases nothing is reported. A step that runs eagerly has no graph to look at.
+cases nothing is reported. A step that runs eagerly has no graph to look at. From text alone,
+nothing is reported where a layer, a map function or the source of the labels is not known.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixes.label_shapes import fitting_loss, is_one_side_more, repaired
 from quickfit.fixes.pooled_heads import is_map_for_a_number, pooled_head
 from quickfit.fixes.script import Project
+from quickfit.program import Module, Program
+from quickfit.program.mismatch_words import spotted
+from quickfit.program.mismatches import mismatches
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 
@@ -176,10 +193,17 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     return [repaired((*head, *loss))] if loss else []
 
 
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report losses whose labels and predictions cannot match in rank."""
+    for mismatch in mismatches(program, module):
+        yield spotted(program, mismatch)
+
+
 CAUSE = Cause(
     title="Labels are broadcast in the loss",
     symptom=Symptom.WRONG,
     detect=detect,
     fix=fix,
     changes=changes,
+    scan=scan,
 )

@@ -7,7 +7,9 @@ that ends gives epochs of no step at all, and after them Keras trains on the two
 peeked at, over and over.
 
 How it shows: epochs before the last one ran fewer steps than `steps_per_epoch` asked for, or a
-generator gave later epochs less than the first one.
+generator gave later epochs less than the first one. The text of a script shows it where it has the
+numbers; `steps_per_epoch=len(x) // batch_size` of data whose last batch is a smaller one is a
+hint.
 
 Example:
     model.fit(batches, steps_per_epoch=75, epochs=20)   # len(batches) == 100
@@ -32,11 +34,29 @@ it, so the last epoch is not looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.findings import (
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Spotted,
+    Symptom,
+)
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.fixes.whole_epochs import all_of_the_data, endless_generator, repeated_data
+from quickfit.program import Module, Program
+from quickfit.program.arguments import removed
+from quickfit.program.batching import batched
+from quickfit.program.epochs import Epochs, epochs_of, leaves_last_batch
+from quickfit.program.fitting import Feed, feeds, fittings
+from quickfit.program.step_counts import counts_samples
+from quickfit.program.versions import uses_legacy_keras
 from quickfit.signals import Signals
 from quickfit.signals.epoch_lengths import EpochLengths, epoch_lengths
 from quickfit.source.calls import call_at, without_keyword
@@ -147,10 +167,77 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     return [change for change in found if change is not None]
 
 
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report epochs that run out of data, where the text has the numbers."""
+    for fitting in fittings(program, module, "fit"):
+        feed = next(feeds(fitting), None)
+        if feed is None or feed.steps is None or not feed.is_training:
+            continue
+        spot = _short(program, feed)
+        # Keras 2 ends the training with the data.
+        if spot is not None and not uses_legacy_keras(program, module):
+            yield spot
+
+
+def _short(program: Program, feed: Feed) -> Spotted | None:
+    """Return what happens to the epochs of a call, where some are short."""
+    if _is_in_samples(program, feed):
+        return None
+    epochs = epochs_of(program, feed)
+    if epochs is None:
+        leaves = leaves_last_batch(program, feed)
+        return _spotted(feed, _LAST_BATCH, is_hint=True) if leaves else None
+    return _spotted(feed, _told(epochs)) if epochs.lost_share >= MIN_LOST_SHARE else None
+
+
+def _is_in_samples(program: Program, feed: Feed) -> bool:
+    """Tell whether `steps-in-samples` reports the number."""
+    data = batched(program, feed)
+    if data is None or feed.steps is None:
+        return False
+    return counts_samples(program, feed, feed.steps, data)
+
+
+# Keras goes on with the iterator of the epoch before, which has one batch left.
+_LAST_BATCH = (
+    "`steps_per_epoch` leaves the last batch, where that is a smaller one, to the next epoch: "
+    "every second epoch then has one step"
+)
+
+
+def _told(epochs: Epochs) -> str:
+    shown = ", ".join(str(steps) for steps in epochs.steps[:SHOWN])
+    more = ", …" if len(epochs.steps) > SHOWN else ""
+    return (
+        f"`steps_per_epoch` is {epochs.asked}, but the data has {epochs.batches} batches: "
+        f"the epochs run {shown}{more} steps"
+    )
+
+
+def _spotted(feed: Feed, summary: str, *, is_hint: bool = False) -> Spotted:
+    module = feed.fitting.module
+    assert feed.steps is not None
+    edits = removed(module, feed.fitting.call, {"steps_per_epoch"})
+    change = Change(
+        title="Let every epoch take all of the data",
+        kind=FixClass.REPAIRS,
+        edits=edits,
+        note="Epochs are then longer or shorter than before: count schedules in steps.",
+    )
+    return Spotted(
+        where=module.span(feed.steps),
+        summary=summary,
+        effect=Effect.WRONG,
+        change=change if edits else None,
+        is_hint=is_hint,
+    )
+
+
 CAUSE = Cause(
     title="The data ends before the epoch",
     symptom=Symptom.WRONG,
     detect=detect,
     fix=fix,
     changes=changes,
+    scan=scan,
 )

@@ -1,0 +1,203 @@
+"""`cache` keeps pictures that were changed at random, and every epoch gets the same ones.
+
+What goes wrong: a cache keeps what the stages in front of it give in the first epoch. A map that
+flips, crops or colours at random, standing in front of it, is not run again: each picture is
+changed once and looks the same for the rest of the training. That is no augmentation, only other
+data, and nothing in the losses says so.
+
+How it shows: in front of a `cache` is a `map` whose function surely draws random numbers.
+
+Example:
+    dataset = dataset.map(load).map(flip_at_random).cache()
+
+Use instead:
+    dataset = dataset.map(load).cache().map(flip_at_random)
+
+Fix class: repairs. The cache moves in front of the random map; a map that reads files and draws at
+random has to be split by hand.
+
+When it is wrong: where one fixed set of changed pictures is what is wanted. Data that is only
+evaluated with, and training of a single epoch, are not reported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from quickfit.causes._cause import Cause
+from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
+from quickfit.fixes.chain import chain_of
+from quickfit.fixes.chain_order import reordered
+from quickfit.fixes.script import Script
+from quickfit.program import Module, Program, argument
+from quickfit.program.consumers import consumers
+from quickfit.program.datasets import Chain, Stage, chains
+from quickfit.program.elements import Step, steps
+from quickfit.program.fitting import Feed
+from quickfit.program.mixing import mixes
+from quickfit.program.reaching import Reach
+from quickfit.program.repeats import repeat
+from quickfit.program.values import Made
+
+_CHECKED = re.compile(r"(^|_)(val|valid|validation|test|eval|evaluation|dev)(_|$|ds|set)", re.I)
+# Give numbers, of which data is made up.
+NUMBERS = ("range", "counter", "random")
+# Stages that call a function for each element.
+MAPS = ("map", "flat_map", "interleave")
+
+
+def scan(module: Module, program: Program) -> Iterator[Spotted]:
+    """Report every `cache` with a random map in front of it."""
+    for call in module.calls("cache"):
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        for chain in chains(program, module, call):
+            stage, random = _random(program, module, chain, call)
+            if stage is None or random is None or _is_harmless(program, module, call):
+                continue
+            yield _spotted(program, module, call, (stage, random))
+            break
+
+
+def _random(
+    program: Program, module: Module, chain: Chain, cache: ast.Call
+) -> tuple[Stage, Step] | tuple[None, None]:
+    """Return the first stage in front of a cache that draws at random, and where it does."""
+    before = list(chain.before(cache))
+    last = max((i for i, s in enumerate(before) if s.name == "cache"), default=-1)
+    for stage in before[last + 1 :]:
+        if stage.name not in MAPS or _excludes(program, module, cache, stage):
+            continue
+        random = [step for step in steps(program, stage) if step.is_random]
+        changing = [step for step in random if not step.is_bare or _changes(program, chain, step)]
+        if changing:
+            return stage, changing[0]
+    return None, None
+
+
+def _changes(program: Program, chain: Chain, step: Step) -> bool:
+    """Tell whether random numbers are for changing data; they may as well be the data."""
+    if chain.stages[0].name.rsplit(".", 1)[-1].lower() in NUMBERS:
+        return False
+    return not _is_seeded(program, step) and mixes(step.module, step.call)
+
+
+def _is_seeded(program: Program, step: Step) -> bool:
+    """Tell whether numbers come from a generator that is made anew with a seed."""
+    of = step.call.func.value if isinstance(step.call.func, ast.Attribute) else None
+    made = program.only(step.module, of)
+    if not isinstance(made, Made) or step.module.function(made.call) is None:
+        return False
+    return bool(made.call.args or made.call.keywords)
+
+
+def _excludes(program: Program, module: Module, cache: ast.Call, stage: Stage) -> bool:
+    """Tell whether a condition keeps the map out, or may do so wherever the cache is."""
+    reach = Reach(program.resolver, stage.module)
+    mapped = _conditions(stage.module, stage.call)
+    if any(reach.holds(test) is (not wanted) for test, wanted in mapped.items()):
+        return True
+    cached = _conditions(module, cache)
+    shared = mapped.keys() & cached.keys()
+    return bool(_names(mapped.keys() - shared) & _names(cached.keys() - shared))
+
+
+def _conditions(module: Module, node: ast.AST) -> dict[ast.expr, bool]:
+    """Return the conditions around a node, each with what it has to be."""
+    found: dict[ast.expr, bool] = {}
+    child, above = node, module.parent(node)
+    while above is not None:
+        if isinstance(above, ast.If | ast.IfExp) and child is not above.test:
+            found[above.test] = child in (
+                above.body if isinstance(above.body, list) else [above.body]
+            )
+        child, above = above, module.parent(above)
+    return found
+
+
+def _names(tests: Iterable[ast.expr]) -> set[str]:
+    return {n.id for test in tests for n in ast.walk(test) if isinstance(n, ast.Name)}
+
+
+def _is_harmless(program: Program, module: Module, cache: ast.Call) -> bool:
+    """Tell whether nothing is lost: the data is only checked with, or gone through once."""
+    fed = consumers(program, module, cache)
+    if fed:
+        return all(not feed.is_training or _is_single(program, feed) for feed in fed)
+    statement = module.statement(cache)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(t, ast.Name) and _CHECKED.search(t.id) for t in targets)
+
+
+def _is_single(program: Program, feed: Feed) -> bool:
+    """Tell whether a `fit` goes through its data once."""
+    fitting = feed.fitting
+    epochs = fitting.given("epochs")
+    is_one = epochs is None or program.literal(fitting.module, epochs) == 1
+    if not is_one or fitting.is_open or feed.steps is not None:
+        return False
+    stages = [s for c in chains(program, fitting.module, feed.data) for s in c.stages]
+    if any(stage.name == "repeat" for stage in stages):
+        return False
+    return repeat(program, fitting.module, fitting.call) is None
+
+
+def _spotted(
+    program: Program, module: Module, call: ast.Call, found: tuple[Stage, Step]
+) -> Spotted:
+    stage, random = found
+    name = _mapped_name(stage)
+    drawn = random.name.rsplit(".", 1)[-1]
+    where = "" if stage.module is not module else f" at line {_line(stage)}"
+    return Spotted(
+        where=module.span(call),
+        summary=f"`cache` keeps what `{name}`{where} gives in the first epoch: `{drawn}` draws once"
+        " for each element, and every epoch gets the same",
+        effect=Effect.WRONG,
+        related=(
+            (stage.module.span(stage.call), "mapped here, in front of the cache"),
+            (random.module.span(random.call), "drawn at random here"),
+        ),
+        change=_change(program, module, call, stage),
+    )
+
+
+def _line(stage: Stage) -> int:
+    return stage.call.func.end_lineno or stage.call.lineno
+
+
+def _mapped_name(stage: Stage) -> str:
+    given = argument(stage.call, "map_func", 0)
+    if isinstance(given, ast.Name | ast.Attribute):
+        return f"{stage.name}({ast.unparse(given)})"
+    return f"{stage.name}(…)"
+
+
+def _change(program: Program, module: Module, call: ast.Call, stage: Stage) -> Change | None:
+    if stage.module is not module or any(step.reads for step in steps(program, stage)):
+        return None
+    script = Script(module.path, module.text)
+    cache, first = _same(script, call), _same(script, stage.call)
+    chain = chain_of(script, cache) if cache is not None else None
+    found = [step.call for step in chain.steps] if chain is not None else []
+    if chain is None or cache not in found or first not in found:
+        return None
+    begin, end = found.index(first), found.index(cache)
+    edits = reordered(script, chain, begin, [end, *range(begin, end)])
+    if not edits:
+        return None
+    return Change("Cache before the random map", FixClass.REPAIRS, edits)
+
+
+def _same(script: Script, call: ast.Call) -> ast.Call | None:
+    """Return the call at the same place of the text as it is read for editing."""
+    place = (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
+    for other in script.all(ast.Call):
+        if (other.lineno, other.col_offset, other.end_lineno, other.end_col_offset) == place:
+            return other
+    return None
+
+
+CAUSE = Cause(title="A cache keeps what was drawn at random", symptom=Symptom.WRONG, scan=scan)

@@ -1,0 +1,1 @@
+"""What `quickfit check` does around the scanning itself: files, choices, formats, fixes."""

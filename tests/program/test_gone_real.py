@@ -1,0 +1,77 @@
+"""The tables of what is gone, held against the TensorFlow and Keras that are installed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from quickfit.program import gone, gone_arguments, gone_members, gone_tensorflow
+
+pytestmark = pytest.mark.tf
+
+ASKED = """
+import importlib, json, sys
+import keras, tensorflow
+def is_there(name):
+    parts = name.split(".")
+    found = {"keras": keras, "tensorflow": tensorflow}[parts[0]]
+    for at, part in enumerate(parts[1:], 2):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(".".join(parts[:at]))
+            except ImportError:
+                return False
+    return True
+names = json.load(sys.stdin)
+print("ANSWER", json.dumps({name: is_there(name) for name in names}))
+"""
+
+
+def asked(names):
+    """Return which of these full names there are."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        input=json.dumps(sorted(names)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.split("ANSWER", 1)[1])
+
+
+def of_tf(name):
+    return "tensorflow." + name if name.startswith("keras") else name
+
+
+def both(names):
+    return {each for name in names for each in (name, of_tf(name))}
+
+
+def test_the_tables_are_right():
+    moved = {f"{module}.{name}" for module, names in gone.STILL_THERE.items() for name in names}
+    absent = {
+        *both(gone.MOVED_MODULES),
+        *gone.PLAIN_ONLY,
+        *(of_tf(name) for name in gone.TF_ONLY),
+        *gone_tensorflow.INSTEAD,
+        *gone_tensorflow.HINTS,
+        *(f"keras.Model.{name}" for name in gone_members.MODEL_METHODS),
+        *(f"keras.optimizers.Adam.{name}" for name in gone_members.OPTIMIZER_METHODS),
+        *("keras.optimizers.Adam.lr", "keras.metrics.Mean.reset_states"),
+        *("tensorflow.data.Dataset.make_one_shot_iterator",),
+    }
+    present = {
+        *both(moved),
+        *both(gone.MOVED_MODULES.values()),
+        *gone.PLAIN_ONLY.values(),
+        *(of_tf(name) for name in gone.TF_ONLY.values()),
+        *gone_tensorflow.INSTEAD.values(),
+        *(f"keras.Model.{name}" for name in gone_members.MODEL_METHODS.values() if name),
+        *gone_arguments.CALL_ARGUMENTS,
+    }
+    answer = asked(absent | present)
+    assert [name for name in sorted(absent) if answer[name]] == []
+    assert [name for name in sorted(present) if not answer[name]] == []
