@@ -25,5 +25,4 @@ model = keras.Sequential(
 )
 model.compile("adam", loss="mse")
 train = ds.map(augment)
-for _ in range(40):
-    model.fit(train, epochs=1, verbose=2)
+model.fit(train, epochs=40, verbose=2)

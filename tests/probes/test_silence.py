@@ -174,15 +174,12 @@ def test_the_systems_numbers_of_real_threads_are_recorded(state):
 # -- the cluster ----------------------------------------------------------------------------------
 
 
-def test_a_cluster_that_the_script_sets_up_itself_is_recorded_once(
-    quiet, sampler, state, monkeypatch
-):
-    sampler.see({})
-    quiet.write(sampler)
+def test_a_cluster_that_the_script_sets_up_itself_is_recorded_once(quiet, state, monkeypatch):
+    quiet.tick(1.0)
     assert state.writer.rows("meta") == []
     for told in ('{"cluster": 1}', '{"cluster": 1}', "x" * 10_000):
         monkeypatch.setenv("TF_CONFIG", told)
-        quiet.write(sampler)
+        quiet.tick(2.0)
     assert [(key, json.loads(value)) for key, value in state.writer.rows("meta")] == [
         ("cluster", '{"cluster": 1}'),
         ("cluster", "x" * silence.MAX_CLUSTER),

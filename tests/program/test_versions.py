@@ -113,6 +113,8 @@ def guarded(text, *raised):
         "hasattr(m, 'gone') and m.gone()\n",
         "def f():\n    if version >= 3:\n        return new()\n    return gone()\n",
         "if keras_version < 3:\n    def f():\n        gone()\n",
+        "MAJOR = int(keras.__version__.split('.')[0])\nif MAJOR < 3:\n    gone()\n",
+        "old = hasattr(keras, 'gone')\nif old:\n    gone()\n",
     ],
 )
 def test_knows_code_that_is_kept_for_another_version(text):

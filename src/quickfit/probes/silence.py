@@ -41,6 +41,8 @@ class Silence:
 
     def tick(self, at_s: float) -> None:
         """Look whether anything has moved since the last time."""
+        # A start that waits for other workers may hold Python's lock, and then it is too late.
+        self._write_cluster()
         moves = self._count()
         if moves != self._moves:
             self._moves, self.since_s = moves, at_s
@@ -79,7 +81,6 @@ class Silence:
                 last = (stack, at_s)
             written[one.ident] = last
         self._written, self._seen = written, {one.ident: one.key for one in standing}
-        self._write_cluster()
         return standing
 
     def _write_cluster(self) -> None:

@@ -26,11 +26,13 @@ class Batched:
         samples: expressions, each of which stands for all of the samples, or for their labels.
         size: how many samples make a batch, and where that is said.
         lasts: `ever`, `once` (it is over after one pass), or `epoch` (each epoch is one pass).
+        buffers: numbers of samples that are shuffled together, before they are batched.
     """
 
     samples: tuple[Place, ...]
     size: Place
     lasts: str
+    buffers: tuple[Place, ...] = ()
 
 
 def of_object(program: Program, value: Instance) -> Batched | None:

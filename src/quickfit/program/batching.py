@@ -15,7 +15,7 @@ from quickfit.program.batch_functions import (
     of_object,
     parameters,
 )
-from quickfit.program.datasets import Chain, chains_of
+from quickfit.program.datasets import Chain, Stage, chains_of
 from quickfit.program.fitting import Feed
 from quickfit.program.generators import FLOWS, endless_chain
 from quickfit.program.taken import making_call, taken_chains
@@ -29,6 +29,13 @@ _OTHER = frozenset(
         *("unbatch", "window", "apply", "rejection_resample", "group_by_window", "rebatch"),
         *("bucket_by_sequence_length", "ignore_errors", "unique", "scan"),
     )
+)
+_SLICES = "tensorflow.data.Dataset.from_tensor_slices"
+# Give one sample after the other; how many, only who wrote the files knows.
+_RECORDS = (
+    "tensorflow.data.TFRecordDataset",
+    "tensorflow.data.TextLineDataset",
+    "tensorflow.data.FixedLengthRecordDataset",
 )
 # What Keras takes where nobody says.
 _FLOW_SIZE = ast.Constant(value=32)
@@ -64,7 +71,7 @@ def _at_call(program: Program, feed: Feed, data: Batched) -> Batched:
             return place
         return given_for(called, call, feed.fitting.module, node.id) or place
 
-    return Batched(tuple(map(there, data.samples)), there(data.size), data.lasts)
+    return Batched(tuple(map(there, data.samples)), there(data.size), data.lasts, data.buffers)
 
 
 def _of(program: Program, value: Value) -> Batched | None:
@@ -107,17 +114,25 @@ def _of_chain(program: Program, chain: Chain) -> Batched | None:
     sizes = [stage for stage in chain.stages if stage.name in _BATCHES]
     if not chain.is_whole or len(sizes) != 1 or set(names) & _OTHER:
         return None
-    if source.name != "tensorflow.data.Dataset.from_tensor_slices":
+    if source.name not in (_SLICES, *_RECORDS):
         return None
-    given = argument(source.call, "tensors", 0)
+    given = argument(source.call, "tensors", 0) if source.name == _SLICES else None
     size = argument(sizes[0].call, "batch_size", 0)
-    if given is None or size is None:
+    if size is None or (given is None and source.name == _SLICES):
         return None
-    samples = tuple(_parts(program, source.module, given))
+    samples = tuple(_parts(program, source.module, given)) if given is not None else ()
     lasts = "epoch" if "repeat" not in names else "ever"
     if lasts == "ever" and endless_chain(program, chain) is None:
         return None  # a number of passes, that may be any
-    return Batched(samples, (sizes[0].module, size), lasts)
+    return Batched(samples, (sizes[0].module, size), lasts, tuple(_buffers(chain, sizes[0])))
+
+
+def _buffers(chain: Chain, batch: Stage) -> Iterator[Place]:
+    """Yield how many samples are shuffled together before they are batched."""
+    for stage in chain.before(batch.call):
+        given = argument(stage.call, "buffer_size", 0) if stage.name == "shuffle" else None
+        if given is not None:
+            yield stage.module, given
 
 
 def _parts(program: Program, module: Module, node: ast.expr) -> Iterator[Place]:

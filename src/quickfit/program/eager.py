@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.findings import Edit, Position
-from quickfit.program import Module, Program, argument, name_of, own_nodes
+from quickfit.program import Module, Program, argument, is_open, name_of, own_nodes
 from quickfit.program.conditions import has_other_way, is_for_looking, never_runs
+from quickfit.program.keyword_dicts import unpacked
 from quickfit.program.together import together
 from quickfit.program.values import Literal, Routine
 
@@ -19,14 +20,24 @@ _STEP_METHODS = frozenset(("train_step", "test_step", "call", "compute_loss", "u
 _TRAINING = ("fit", "fit_generator", "train_on_batch", "apply_gradients")
 
 
-def asked_for(program: Program, module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls of `compile` that surely make a model eager, with the argument."""
+def asked_for(program: Program, module: Module) -> Iterator[tuple[ast.Call, Module, ast.expr]]:
+    """Yield the calls of `compile` that surely make a model eager, with the argument.
+
+    The argument may stand elsewhere: in a dictionary that a call is given with `**`.
+    """
     for call in module.calls("compile"):
-        value = argument(call, "run_eagerly", _POSITION)
-        if value is None or not is_true(program, module, value):
+        given = argument(call, "run_eagerly", _POSITION)
+        place = (module, given) if given is not None else _spread(program, module, call)
+        if place is None or not is_true(program, *place):
             continue
         if not never_runs(program, module, call) and not _is_a_choice(program, module, call):
-            yield call, value
+            yield call, *place
+
+
+def _spread(program: Program, module: Module, call: ast.Call) -> tuple[Module, ast.expr] | None:
+    """Return `run_eagerly` out of a dictionary with arguments of a Keras model."""
+    more = unpacked(program, module, call) if is_open(call) else None
+    return more.get("run_eagerly") if more is not None else None
 
 
 def _is_a_choice(program: Program, module: Module, call: ast.Call) -> bool:

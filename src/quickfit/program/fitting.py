@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from quickfit.program import Module, Program, argument, is_open, keyword, name_of
+from quickfit.program.keyword_dicts import unpacked
 from quickfit.program.models import is_model_value
 from quickfit.program.values import Item, Literal, Made, Member, Parameter, Unknown, Value
 
@@ -103,9 +104,12 @@ def feeds(fitting: Fitting) -> Iterator[Feed]:
 
 def is_missing(program: Program, feed: Feed) -> bool:
     """Tell whether no number of steps is given, or surely None or 0, which is none as well."""
-    if feed.fitting.is_open:
+    fitting = feed.fitting
+    more = unpacked(program, fitting.module, fitting.call)
+    if more is None:
         return False
-    values = program.values(feed.fitting.module, feed.steps)
+    module, steps = more.get(feed.steps_name, (fitting.module, feed.steps))
+    values = program.values(module, steps)
     return all(isinstance(v, Literal) and not v.value for v in values)
 
 

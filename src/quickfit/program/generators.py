@@ -181,6 +181,10 @@ def _endless_source(program: Program, source: Stage, depth: int) -> Endless | No
 
 
 def _endless_routine(program: Program, value: Value, depth: int) -> Endless | None:
+    if isinstance(value, Made) and value.maker == "functools.partial" and value.call.args:
+        # A generator that never ends, whatever it is given, does so with a part of it as well.
+        inner = program.only(value.module, value.call.args[0], value.frame)
+        return _endless_routine(program, inner, depth - 1) if inner is not None else None
     if not isinstance(value, Routine):
         return None
     if isinstance(value.node, ast.Lambda):  # it gives what it returns

@@ -15,7 +15,7 @@ _LAYERS = "keras.layers."
 # Arguments of layers that no layer takes any more, but for those named behind them.
 LAYER_ARGUMENTS = {
     "batch_input_shape": ("InputLayer", "Input"),
-    "weights": ("Embedding",),
+    "weights": ("Embedding", "Bidirectional"),
     "init": (),
     "border_mode": (),
     "subsample": (),
@@ -32,7 +32,7 @@ CALL_ARGUMENTS = {
     "keras.callbacks.TensorBoard": (
         *("write_grads", "batch_size", "embeddings_layer_names", "embeddings_data"),
     ),
-    "keras.layers.BatchNormalization": ("fused", "renorm", "virtual_batch_size", "mode"),
+    "keras.layers.BatchNormalization": ("fused", "virtual_batch_size", "mode"),
 }
 # Those without which the same is computed.
 IDLE = {"options", "write_grads", "batch_size", "embeddings_layer_names", "fused"}

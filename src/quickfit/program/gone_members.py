@@ -66,6 +66,7 @@ def gone_members(program: Program, module: Module) -> Iterator[GoneMember]:
     yield from _layer_methods(program, module)
     yield from _metric_methods(program, module)
     yield from _optimizer_members(program, module)
+    yield from _rates(program, module)
     yield from _legacy_optimizers(program, module)
     yield from _iterators(program, module)
 
@@ -134,19 +135,53 @@ def _is_metric(program: Program, value: Value) -> bool:
 
 
 def _optimizer_members(program: Program, module: Module) -> Iterator[GoneMember]:
-    for node in module.all(ast.Attribute) if ".lr" in module.text else ():
-        if node.attr == "lr" and _is_optimizer(program, module, node.value):
-            edit = _last_name(module, node, "learning_rate")
-            is_set = isinstance(node.ctx, ast.Store)
-            told = "has no `lr` in Keras 3"
-            if is_set:
-                told = "has no `lr` in Keras 3: what is given to it changes nothing"
-            code = module.code(node.value)
-            yield GoneMember(node, f"`{code}` {told}", (edit,), is_ignored=is_set)
-    for call in module.calls(*OPTIMIZER_METHODS):
+    for call in module.calls(*OPTIMIZER_METHODS, "variables"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if owner is not None and _is_optimizer(program, module, owner):
+        if owner is None or not _is_optimizer(program, module, owner):
+            continue
+        if name_of(call.func) == "variables":
+            edits = (module.replace(call, module.code(call.func)),)
+            yield GoneMember(call, "`variables` of optimizers is a list in Keras 3", edits)
+        else:
             yield GoneMember(call, f"`{name_of(call.func)}` of optimizers is gone in Keras 3")
+
+
+def _rates(program: Program, module: Module) -> Iterator[GoneMember]:
+    """Yield the learning rates that are read or set as Keras 2 had it."""
+    if ".lr" not in module.text and "set_value" not in module.text:
+        return
+    told: list[ast.expr] = []
+    for call in module.calls("set_value"):
+        rate = call.args[0] if call.args else None
+        is_rate = isinstance(rate, ast.Attribute) and rate.attr in ("lr", "learning_rate")
+        if not is_rate or program.called(module, call) != "keras.backend.set_value":
+            continue
+        if isinstance(rate, ast.Attribute) and _is_optimizer(program, module, rate.value):
+            told.append(rate)
+            what = "`set_value` cannot set the learning rate of an optimizer of Keras 3"
+            yield GoneMember(call, what, _as_assignment(module, call, rate))
+    for node in module.all(ast.Attribute):
+        if node.attr == "lr" and node not in told and _is_optimizer(program, module, node.value):
+            is_set = isinstance(node.ctx, ast.Store)
+            rest = ": what is given to it changes nothing" if is_set else ""
+            what = f"`{module.code(node.value)}` has no `lr` in Keras 3{rest}"
+            edits = (_last_name(module, node, "learning_rate"),)
+            yield GoneMember(node, what, edits, is_ignored=is_set)
+
+
+def _as_assignment(module: Module, call: ast.Call, rate: ast.Attribute) -> tuple[Edit, ...]:
+    """Return the edits that make `K.set_value(rate, value)` an assignment."""
+    is_statement = isinstance(module.parent(call), ast.Expr)
+    if not is_statement or len(call.args) != 2 or call.keywords or call.lineno != call.end_lineno:
+        return ()
+    value, path = call.args[1], module.path
+    # Piece by piece, for what the value is may be edited as well.
+    return (
+        Edit(path, module.begin(call), module.begin(rate), ""),
+        _last_name(module, rate, "learning_rate"),
+        Edit(path, module.end(rate), module.begin(value), " = "),
+        Edit(path, module.end(value), module.end(call), ""),
+    )
 
 
 def _legacy_optimizers(program: Program, module: Module) -> Iterator[GoneMember]:

@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from quickfit.program import Module, Program, argument, is_open
+from quickfit.program.reaching import Reach
+from quickfit.program.situations import conditions
 from quickfit.program.values import Group, Made, Value
 
 SEQUENTIAL = "keras.Sequential"
@@ -95,15 +97,28 @@ def _added(program: Program, made: Made) -> list[Layer] | None:
             return None
         if len(call.args) != 1:
             return None
-        node = call.args[0]
-        is_sure = not _is_sometimes(made.module, call, made.call)
+        node, holds = call.args[0], _holds(program, made, call)
+        if holds is False:
+            continue
+        is_sure = bool(holds) and not _is_sometimes(made.module, call, made.call)
         layer = Layer(node, made.module, program.only(made.module, node, made.frame), is_sure)
         found += _flat(program, layer)
     return found
 
 
+def _holds(program: Program, made: Made, call: ast.Call) -> bool | None:
+    """Tell whether the conditions around a call hold where the model is made; None: perhaps."""
+    reach = Reach(program.resolver, made.module, made.frame)
+    around, own = (conditions(made.module, node) for node in (call, made.call))
+    tests = {test: wanted for test, wanted in around.items() if test not in own}
+    answers = [(reach.holds(test), wanted) for test, wanted in tests.items()]
+    if any(answer is (not wanted) for answer, wanted in answers):
+        return False
+    return None if any(answer is None for answer, _ in answers) else True
+
+
 def _is_sometimes(module: Module, call: ast.Call, made: ast.Call) -> bool:
     """Tell whether a call runs more or less often than the one that makes the model."""
-    kinds = (ast.If, ast.For, ast.While, ast.Try, ast.AsyncFor)
+    kinds = (ast.For, ast.While, ast.Try, ast.AsyncFor)
     above = module.around(call, *kinds)
     return above is not None and not module.is_in(made, above)

@@ -45,6 +45,7 @@ class Lineage:
         names: that it has been called, the last one first.
         shuffles: the calls that shuffled it.
         filters: the comprehensions that left items out.
+        cuts: where it was cut to a length.
         is_sorted: it was sorted at some time.
         source: the expression it begins with; None where that is open.
         begins: where that stands.
@@ -56,6 +57,7 @@ class Lineage:
     names: list[str] = field(default_factory=list)
     shuffles: list[ast.Call] = field(default_factory=list)
     filters: list[ast.expr] = field(default_factory=list)
+    cuts: list[ast.expr] = field(default_factory=list)
     is_sorted: bool = False
     source: ast.expr | None = None
     begins: Place = (0, 0)

@@ -6,8 +6,10 @@ import ast
 from dataclasses import dataclass
 
 from quickfit.program import Module, Program, argument
-from quickfit.program.datasets import Chain, Stage, chains
+from quickfit.program.datasets import Chain, Stage
+from quickfit.program.frames import Frame
 from quickfit.program.label_names import is_label, names_in
+from quickfit.program.situations import chains_in, frames_of, given_for
 from quickfit.program.values import Literal
 
 ZIP = "tensorflow.data.Dataset.zip"
@@ -36,12 +38,25 @@ def disorder(program: Program, module: Module, call: ast.Call) -> Disorder | Non
     parts = _parts(call)
     if len(parts) != 2:
         return None
-    found = [chains(program, module, part) for part in parts]
-    if any(len(each) != 1 or not each[0].is_whole for each in found):
-        return None
-    one, other = found[0][0], found[1][0]
-    labels = [_is_labels(part, chain) for part, chain in zip(parts, (one, other), strict=True)]
-    if labels.count(True) != 1 or any(_is_constant(program, chain) for chain in (one, other)):
+    for frame in frames_of(program, module, call):
+        found = [chains_in(program, module, part, frame) for part in parts]
+        single = [each[0] for each in found if each is not None and len(each) == 1]
+        if len(single) == 2 and all(chain.is_whole for chain in single):
+            disordered = _disorder(program, (module, frame), parts, single)
+            if disordered is not None:
+                return disordered
+    return None
+
+
+def _disorder(
+    program: Program,
+    at: tuple[Module, Frame | None],
+    parts: list[ast.expr],
+    found: list[Chain],
+) -> Disorder | None:
+    one, other = found
+    labels = [_is_labels(program, at, *pair) for pair in zip(parts, found, strict=True)]
+    if labels.count(True) != 1 or any(_is_constant(program, chain) for chain in found):
         return None
     return _dropping(program, one, other) or _shuffling(program, one, other)
 
@@ -52,12 +67,16 @@ def _parts(call: ast.Call) -> list[ast.expr]:
     return call.args
 
 
-def _is_labels(part: ast.expr, chain: Chain) -> bool:
-    source = chain.stages[0].call
-    given = [*source.args, *(k.value for k in source.keywords)]
+def _is_labels(
+    program: Program, at: tuple[Module, Frame | None], part: ast.expr, chain: Chain
+) -> bool:
+    source = chain.stages[0]
+    written = [*source.call.args, *(k.value for k in source.call.keywords)]
+    given = [e for w in written for _, e in given_for(program, source.module, w, source.frame)]
     if any(isinstance(each, ast.Tuple | ast.Dict) for each in given):
         return False  # it has labels of its own
-    return is_label(names_in([part, *given]))
+    parts = [e for _, e in given_for(program, at[0], part, at[1])]
+    return is_label(names_in([*parts, *given]))
 
 
 def _is_constant(program: Program, chain: Chain) -> bool:

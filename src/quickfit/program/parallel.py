@@ -12,6 +12,7 @@ from quickfit.program.fitting import fittings
 from quickfit.program.label_names import is_label, is_mixed, words
 from quickfit.program.lineage import Lineage, Tracer, place
 from quickfit.program.partings import Parting, draws_differ
+from quickfit.program.short_lists import ShortTracer, shortened
 
 # What has to be called anywhere in a file for something to be found there.
 _DISTURBING = ("shuffle", "permutation", "sample", "listdir", "glob", "rglob", "iterdir", "scandir")
@@ -38,13 +39,16 @@ class Pair:
 
 def partings(program: Program, module: Module) -> Iterator[Parting]:
     """Yield what parts the lists that a file uses as pairs."""
-    if not module.calls(*_DISTURBING) and not _has_filters(module):
+    if not module.calls(*_DISTURBING) and not _has_filters(module) and not _has_cuts(module):
         return
-    tracer = Tracer(program, module)
+    tracer, shorts = Tracer(program, module), ShortTracer(program, module)
     # Without labels in a name, only the file says what the lists are for.
     is_about_keras = "tensorflow" in module.text or "keras" in module.text
     yield from class_partings(tracer)
     for pair in _pairs(program, module):
+        if is_about_keras and (short := _shortened(shorts, pair)) is not None:
+            yield short
+            continue
         one, other = tracer.trace(pair.one), tracer.trace(pair.other)
         if one.is_open or other.is_open or one.is_constant or other.is_constant:
             continue
@@ -68,6 +72,16 @@ def _has_filters(module: Module) -> bool:
     return bool(module.calls("zip")) and any(
         loop.ifs for node in module.all(ast.ListComp) for loop in node.generators
     )
+
+
+def _has_cuts(module: Module) -> bool:
+    """Tell whether a file makes datasets of lists, and cuts lists to a length."""
+    return bool(module.calls("from_tensor_slices")) and bool(module.all(ast.Slice))
+
+
+def _shortened(shorts: ShortTracer, pair: Pair) -> Parting | None:
+    found = shortened(shorts, pair.used, (pair.one, pair.other), is_silent=pair.is_silent)
+    return found if not pair.is_named else None
 
 
 def _pairs(program: Program, module: Module) -> Iterator[Pair]:

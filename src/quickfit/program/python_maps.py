@@ -27,6 +27,13 @@ _ONLY_NUMPY = frozenset(
 _TEXT = frozenset(
     ("decode", "encode", "split", "strip", "lower", "upper", "replace", "join", "translate", "find")
 )
+# Chance that TensorFlow has as well. A generator with a seed of its own is meant to be repeated.
+_DRAWN = frozenset(
+    (
+        *("rand", "randn", "random", "random_sample", "randint", "uniform", "normal"),
+        *("standard_normal", "gauss"),
+    )
+)
 MAX_DEPTH = 3
 
 
@@ -61,8 +68,9 @@ def python_maps(program: Program, module: Module) -> Iterator[PythonMap]:
 
 
 def _has_in_tensorflow(done: Work) -> bool:
-    """Tell whether nothing random, and no NumPy of its own kind, is called."""
-    if any(".random." in f".{name}" for name in done.calls):
+    """Tell whether no NumPy of its own kind is called, and no chance but of plain numbers."""
+    drawn = [name.rsplit(".", 1)[-1] for name in done.calls if ".random." in f".{name}"]
+    if not set(drawn) <= _DRAWN:
         return False
     numpy = [name.rsplit(".", 1)[-1] for name in done.calls if name.startswith("numpy.")]
     return not _ONLY_NUMPY & set(numpy)

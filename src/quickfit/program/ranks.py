@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from quickfit.program.models import BASES, is_model_value
 from quickfit.program.questions import BY_NAME, Question
 from quickfit.program.running import called_with
 from quickfit.program.shapes import Array, Shape, Thing, as_array, merged
+from quickfit.program.situations import given_for
 from quickfit.program.values import Instance, Made, Routine, Value
 
 if TYPE_CHECKING:
@@ -84,14 +86,24 @@ def _input(shaping: Shaping, first: Layer) -> Array | None:
     question = Question(shaping, value.module, value.call)
     if _is_input(first):
         name = "shape" if question.given("shape", 0) is not None else "input_shape"
-        sides = question.sides(name, 0)
+        sides = _sides(question, value, question.given(name, 0))
         return question.fresh((None, *sides)) if sides is not None else None
-    sides = question.sides("input_shape", BY_NAME)
+    sides = _sides(question, value, question.given("input_shape", BY_NAME))
     if sides is not None:
         return question.fresh((None, *sides))
     number = question.number("input_dim", BY_NAME)
     is_dense = value.maker == "keras.layers.Dense"
     return question.fresh((None, number)) if number is not None and is_dense else None
+
+
+def _sides(question: Question, value: Made, node: ast.expr | None) -> Shape | None:
+    """Return the shape that an expression names, as it is given where the model is made."""
+    if node is None:
+        return None
+    program = question.shaping.program
+    written = list(given_for(program, value.module, node, value.frame))
+    found = (replace(question, module=m).shape(each) for m, each in reversed(written))
+    return next((sides for sides in found if sides is not None), None)
 
 
 def _sometimes(before: Array | None, after_it: Array | None) -> Array | None:

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from quickfit.program.frames import Frame
 from quickfit.program.module import FUNCTIONS, Module, own_nodes
 from quickfit.program.resolver import Resolver
-from quickfit.program.values import Literal
+from quickfit.program.values import Class, Group, Instance, Literal, Routine
+
+# What is certainly something.
+_OBJECTS = (Class, Group, Instance, Routine)
 
 _COMPARED: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Eq: lambda a, b: a == b,
@@ -63,8 +66,24 @@ class Reach:
         compare = _COMPARED.get(type(test.ops[0]))
         if len(test.ops) > 1 or compare is None:
             return None
+        if isinstance(test.ops[0], ast.Is | ast.IsNot):
+            return self._identified(test, test.ops[0])
         left, right = self._literals(test.left), self._literals(test.comparators[0])
         return _agreed([compare(a, b) for a in left for b in right])
+
+    def _identified(self, test: ast.Compare, operator: ast.cmpop) -> bool | None:
+        """Tell whether `x is y` holds; what is surely an object of the program is not None."""
+        compare = _COMPARED[type(operator)]
+        left, right = (
+            self.resolver.values(self.module, side, self.frame)
+            for side in (test.left, test.comparators[0])
+        )
+        if right == (Literal(None),) and left and all(isinstance(v, _OBJECTS) for v in left):
+            return isinstance(operator, ast.IsNot)
+        pairs = [(a, b) for a in left for b in right]
+        if not all(isinstance(a, Literal) and isinstance(b, Literal) for a, b in pairs):
+            return None
+        return _agreed([compare(a.value, b.value) for a, b in pairs])  # type: ignore[attr-defined]
 
     def _literals(self, node: ast.expr) -> list[object]:
         """Return what an expression may be; none where it may be more than numbers and text."""

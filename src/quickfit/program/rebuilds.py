@@ -135,7 +135,10 @@ def _mentions(module: Module, node: ast.AST, call: ast.Call) -> bool:
 
 
 def searched(program: Program, module: Module) -> Iterator[Rebuild]:
-    """Yield the calls of `fit` in loops that build a model in each turn and free none."""
+    """Yield loops that build a model in each turn and free none.
+
+    By the call of `fit` whose result keeps the model, or by the one that builds it.
+    """
     if module.calls(*_FREES):
         return
     for call in module.calls(*_RESULTS):
@@ -154,7 +157,15 @@ def searched(program: Program, module: Module) -> Iterator[Rebuild]:
             kind = "kept" if _keeps_history(module, call) else "dropped"
             rounds = _rounds(program, loops)
             if kind == "kept" or rounds is not None:
-                yield Rebuild(call, loops[0], kind, rounds)
+                where = call if kind == "kept" else _built(program, module, receiver) or call
+                yield Rebuild(where, loops[0], kind, rounds)
+
+
+def _built(program: Program, module: Module, model: ast.Name) -> ast.Call | None:
+    """Return the one call that a name of a model is given the result of."""
+    bound = program.files.bindings(module).reaching(model, model.id)
+    value = bound[0].value if len(bound) == 1 else None
+    return value if isinstance(value, ast.Call) else None
 
 
 def _is_over_folds(loop: ast.AST) -> bool:

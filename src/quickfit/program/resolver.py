@@ -16,7 +16,6 @@ from quickfit.program.module import (
     Function,
     Module,
     argument,
-    is_open,
     keyword,
     own_nodes,
 )
@@ -29,6 +28,7 @@ from quickfit.program.parameters import (
     position_of,
 )
 from quickfit.program.records import field
+from quickfit.program.spread import is_hidden, parts
 from quickfit.program.values import (
     UNKNOWN,
     Class,
@@ -71,9 +71,9 @@ class Resolver:
         self._work = 0
         return self._of(module, node, frame)
 
-    def meaning(self, module: Module, node: ast.expr) -> Values:
+    def meaning(self, module: Module, node: ast.expr, frame: Frame | None = None) -> Values:
         """Return what an expression may stand for, as part of a question that is open already."""
-        return self._of(module, node, None)
+        return self._of(module, node, frame)
 
     def _of(self, module: Module, node: ast.expr, frame: Frame | None) -> Values:
         key = (node, frame)
@@ -156,7 +156,7 @@ class Resolver:
         if binding.kind == "value" and binding.value is not None:
             found = self._of(module, binding.value, frame)
             for index in binding.path:
-                found = tuple(v for each in found for v in self._item(each, index, frame))
+                found = tuple(v for each in found for v in self.item(each, index, frame))
             return found
         if binding.kind == "element" and binding.value is not None:
             return self._elements(module, binding, frame)
@@ -250,9 +250,10 @@ class Resolver:
         index = self._of(module, node.slice, frame) if not isinstance(node.slice, ast.Slice) else ()
         which = index[0].value if len(index) == 1 and isinstance(index[0], Literal) else None
         bases = self._of(module, node.value, frame)
-        return tuple(v for base in bases for v in self._item(base, which, frame))
+        return tuple(v for base in bases for v in self.item(base, which, frame))
 
-    def _item(self, base: Value, index: object, frame: Frame | None) -> Values:
+    def item(self, base: Value, index: object, frame: Frame | None) -> Values:
+        """Return what a part of something may be."""
         if isinstance(base, Group):
             node = base.node
             if isinstance(node, ast.Tuple | ast.List) and is_index(index, node.elts):
@@ -271,7 +272,7 @@ class Resolver:
         for source in sources:
             parts = self.elements(source, frame)
             for index in binding.path:
-                parts = tuple(v for part in parts for v in self._item(part, index, frame))
+                parts = tuple(v for part in parts for v in self.item(part, index, frame))
             found += parts
         return tuple(found) or (UNKNOWN,)
 
@@ -380,14 +381,15 @@ class Resolver:
 
     def _given(self, module: Module, function: Function, name: str, frame: Frame) -> Values:
         """Return what one call of a function gives for a parameter."""
-        call, other, outer = frame.call, frame.module, frame.outer
-        at = position_of(module, function, name)
+        call, at = frame.call, position_of(module, function, name)
         given = argument(call, name, at) if at >= 0 else keyword(call, name)
         if given is not None:
-            return self._of(other, given, outer)
-        if is_open(call):
-            return (UNKNOWN,)
+            return self._of(frame.module, given, frame.outer)
         default = default_of(function, name)
+        if is_hidden(call, at):
+            found = parts(self, frame, at, is_needed=default is None)
+            if found:
+                return found
         return self._of(module, default, None) if default is not None else (UNKNOWN,)
 
 

@@ -14,6 +14,10 @@ from quickfit.program.turns import COMPREHENSIONS, Turns, is_many, turns
 
 # One for each of a few models or settings is meant so.
 MIN_TURNS = 4
+# Give numbers.
+_NUMBERS = frozenset(
+    f"builtins.{name}" for name in ("min", "max", "abs", "round", "float", "int", "pow", "len")
+)
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,24 @@ def _source(program: Program, module: Module, place: ast.AST) -> ast.AST:
 
 
 def _is_data(program: Program, module: Module, node: ast.AST) -> bool:
-    """Tell whether a loop counts, or runs over a dataset: what it sets is no model."""
+    """Tell whether a loop counts, or runs over a dataset, or a number is computed: no model."""
     if isinstance(node, ast.For):
         return is_over_dataset(program, module, node) or _is_counting(node)
+    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        return _is_number(program, module, node.value)
     return isinstance(node, ast.FunctionDef | ast.AugAssign)
+
+
+def _is_number(program: Program, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is arithmetic: `min(1.0, epoch / 10)`."""
+    if not isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant | ast.Call):
+        return False
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return all(_is_arithmetic(program.called(module, call)) for call in calls)
+
+
+def _is_arithmetic(name: str) -> bool:
+    return name in _NUMBERS or name.startswith("math.")
 
 
 def _is_counting(loop: ast.For) -> bool:

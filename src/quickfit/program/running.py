@@ -6,10 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quickfit.program.module import Function, Module, argument, is_open, keyword, own_nodes
+from quickfit.program.array_items import item
+from quickfit.program.module import Function, Module, argument, keyword, own_nodes
 from quickfit.program.parameters import default_of, is_first, position_of
 from quickfit.program.questions import Env, Question
-from quickfit.program.shapes import Stream, Thing, merged
+from quickfit.program.shapes import Parts, Stream, Thing, merged
+from quickfit.program.spread import Spread, is_hidden, spread_at
 from quickfit.program.values import Routine
 
 if TYPE_CHECKING:
@@ -33,8 +35,22 @@ def argument_of(module: Module, home: Function, name: str, asked: Question) -> T
     if given is not None:
         return asked.shaping.of(asked.module, given, asked.env)
     default = default_of(home, name)
-    is_default = default is not None and not is_open(call)
-    return asked.shaping.of(module, default) if is_default else None
+    if is_hidden(call, at):
+        return _spread(spread_at(call, at), asked, is_needed=default is None)
+    return asked.shaping.of(module, default) if default is not None else None
+
+
+def _spread(spread: Spread | None, asked: Question, *, is_needed: bool) -> Thing | None:
+    """Return what `f(*data, 3)` gives for a parameter."""
+    data = asked.shaping.of(asked.module, spread.rest, asked.env) if spread is not None else None
+    if spread is None or data is None:
+        return None
+    length = len(data.items) if isinstance(data, Parts) else None
+    if length is None:
+        return item(data, spread.index) if spread.is_last and is_needed else None
+    if spread.index < length:
+        return item(data, spread.index)
+    return asked.shaping.of(asked.module, spread.behind(length), asked.env)
 
 
 def run(shaping: Shaping, routine: Routine, given: Env, env: Env | None = None) -> Thing | None:

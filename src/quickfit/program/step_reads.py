@@ -19,7 +19,8 @@ from quickfit.program.training import (
 )
 from quickfit.program.turns import is_many, turns
 
-READS = ("numpy", "item", "float", "int", "print")
+READS = ("numpy", "item", "float", "int")
+SHOWS = ("print",)
 # Fewer steps than this are a try-out.
 MIN_STEPS = 20
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -27,33 +28,48 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 @dataclass(frozen=True)
 class StepRead:
-    """A call that waits for a value of the step; `value` is the tensor or metric."""
+    """A call that waits for a value of the step.
+
+    Args:
+        call: the call.
+        value: the tensor or metric.
+        loop: that runs the step.
+        home: where the loop stands, if elsewhere.
+        through: the call in the loop that hands the value over.
+    """
 
     call: ast.Call
     value: ast.expr
     loop: Loop
+    home: Module | None = None
+    through: ast.Call | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the value is printed as it is, which everybody sees."""
+        return name_of(self.call.func) in SHOWS
 
 
 def step_reads(program: Program, module: Module) -> Iterator[StepRead]:
     """Yield what reads a value in every step of a loop that trains, the first of a statement."""
     told: set[ast.stmt] = set()
     trains: dict[ast.AST, bool] = {}
-    for call in module.calls(*READS):
+    for call in (*module.calls(*READS), *module.calls(*SHOWS)):
         loops = module.loops(call)
-        if not loops or module.statement(call) in told or not _is_plain(module, call, loops[0]):
+        if not loops or module.statement(call) in told or not is_plain(module, call, loops[0]):
             continue
-        for value in _read(module, call):
-            if not _is_of_step(program, module, value, loops[0]):
+        for value in read_by(call):
+            if not is_of_step(program, module, value, loops[0]):
                 continue
             if loops[0] not in trains:
-                trains[loops[0]] = _trains(program, module, loops[0])
-            if trains[loops[0]] and not _decides(module, call, loops[0]):
+                trains[loops[0]] = trains_on(program, module, loops[0])
+            if trains[loops[0]] and not decides(module, call, loops[0]):
                 told.add(module.statement(call))
                 yield StepRead(call, value, loops[0])
                 break
 
 
-def _read(module: Module, call: ast.Call) -> list[ast.expr]:
+def read_by(call: ast.Call) -> list[ast.expr]:
     """Return the expressions whose values a call may wait for."""
     name = name_of(call.func)
     if name in ("numpy", "item"):
@@ -68,7 +84,7 @@ def _read(module: Module, call: ast.Call) -> list[ast.expr]:
     return parts
 
 
-def _is_plain(module: Module, call: ast.Call, loop: Loop) -> bool:
+def is_plain(module: Module, call: ast.Call, loop: Loop) -> bool:
     """Tell whether every turn of a loop runs a call: it stands under no condition."""
     child, above = call, module.parent(call)
     node: ast.AST = child
@@ -89,18 +105,18 @@ def _may_leave(statement: ast.stmt) -> bool:
     return any(isinstance(n, ast.Continue) for n in ast.walk(statement))
 
 
-def _is_of_step(program: Program, module: Module, value: ast.expr, loop: Loop) -> bool:
+def is_of_step(program: Program, module: Module, value: ast.expr, loop: Loop) -> bool:
     """Tell whether a value is what the step of this turn gives, or a metric after it."""
     if isinstance(value, ast.Call) and name_of(value.func) == "result":
         owner = value.func.value if isinstance(value.func, ast.Attribute) else None
         return owner is not None and program.maker(module, owner).startswith("keras.metrics.")
     if isinstance(value, ast.Call) and name_of(value.func) in ("reduce_mean", "reduce_sum"):
         is_given = bool(value.args) and isinstance(value.args[0], ast.Name)
-        return is_given and _is_of_step(program, module, value.args[0], loop)
+        return is_given and is_of_step(program, module, value.args[0], loop)
     if isinstance(value, ast.Call):
         return module.loops(value)[:1] == [loop] and runs_step(program, module, value)
     if isinstance(value, ast.Subscript):
-        return isinstance(value.value, ast.Name) and _is_of_step(program, module, value.value, loop)
+        return isinstance(value.value, ast.Name) and is_of_step(program, module, value.value, loop)
     if not isinstance(value, ast.Name):
         return False
     bindings = program.files.bindings(module).reaching(value, value.id)
@@ -118,7 +134,7 @@ def _is_result(program: Program, module: Module, binding: Binding, loop: Loop) -
     return is_tape and block is not None and module.is_in(block, loop)
 
 
-def _trains(program: Program, module: Module, loop: Loop) -> bool:
+def trains_on(program: Program, module: Module, loop: Loop) -> bool:
     """Tell whether each turn of a loop is one step of a training that takes many."""
     if is_epochs(loop) and not is_over_dataset(program, module, loop):
         return False  # one step with all of the data: it takes as long as an epoch
@@ -142,8 +158,8 @@ def _is_nested(module: Module, loop: Loop, inside: list[ast.AST]) -> bool:
     return all(module.loops(call)[:1] != [loop] for call in tape)
 
 
-def _decides(module: Module, call: ast.Call, loop: Loop) -> bool:
-    """Tell whether the loop goes by the value: it is compared, or given to what comes next."""
+def decides(module: Module, call: ast.Call, loop: Loop | ast.FunctionDef) -> bool:
+    """Tell whether a loop goes by the value: it is compared, or given to what comes next."""
     statement = module.statement(call)
     if isinstance(statement, ast.If | ast.While | ast.Assert) or _is_collected(module, call):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from quickfit.errors import SourceError
@@ -41,6 +42,9 @@ _WAITING = frozenset(
         *("reconnect", "connect", "restart", "reset", "reopen", "retry"),
     )
 )
+
+# Functions between a training and what reads its samples.
+MAX_DEPTH = 3
 
 
 def clauses(module: Module) -> Iterator[tuple[ast.Try, ast.ExceptHandler]]:
@@ -115,21 +119,36 @@ def uses_keras(module: Module) -> bool:
     return _has_keras(module.text)
 
 
-def is_for_training(program: Program, module: Module, function: Function) -> bool:
-    """Tell whether a function stands in, or is called from, a file that uses Keras."""
+def is_for_training(
+    program: Program, module: Module, function: Function, *, depth: int = MAX_DEPTH
+) -> bool:
+    """Tell whether a function stands in, or is called from, a file that uses Keras.
+
+    Also by way of other functions: a method that only methods of its own class call.
+    """
     if uses_keras(module):
         return True
-    if not may_be_for_training(program, module, function):
+    if depth == 0 or not may_be_for_training(program, module, function):
         return False
-    return any(uses_keras(other) for other, _ in program.resolver.callers(module, function))
+    for other, call in program.resolver.callers(module, function):
+        outer = other.function(call)
+        if uses_keras(other):
+            return True
+        if outer is not None and is_for_training(program, other, outer, depth=depth - 1):
+            return True
+    return False
 
 
 def may_be_for_training(program: Program, module: Module, function: ast.AST) -> bool:
-    """Tell whether a file that uses Keras has a function's name; quick, before calls are sought."""
+    """Tell whether a file that uses Keras has the name of a function, or of its file.
+
+    That is quick, before calls are sought.
+    """
     if uses_keras(module):
         return True
-    name = getattr(function, "name", "")
-    return bool(name) and any(name in program.files.text(path) for path in _with_keras(program))
+    names = [name for name in (getattr(function, "name", ""), Path(module.path).stem) if name]
+    texts = [program.files.text(path) for path in _with_keras(program)]
+    return any(name in text for name in names for text in texts)
 
 
 _keras_files: WeakKeyDictionary[Program, list[str]] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from quickfit.program.datasets import Chain, Stage, chains
 from quickfit.program.elements import mapped
 from quickfit.program.module import Function
 from quickfit.program.parameters import position_of
-from quickfit.program.values import UNKNOWN, Computed, Made, Parameter, Value
+from quickfit.program.values import UNKNOWN, Computed, Item, Made, Parameter, Value
 
 MAX_VALUES, MAX_DEPTH = 60, 4
 MAPPERS = ("map", "flat_map", "interleave")
@@ -49,7 +49,8 @@ def origins(
         module: where the expression stands.
         node: the expression.
         passing: full names of what is followed to its first argument; with `arithmetic` among
-            them, sums and products with numbers are followed as well.
+            them, sums and products with numbers are followed as well, with `items` also parts
+            of a tensor: `x[2:]`.
     """
     waiting: list[tuple[Module, ast.expr]] = [(module, node)]
     found: list[Value] = []
@@ -72,6 +73,8 @@ def _before(
         yield (value.module, tensor) if tensor is not None else value
     elif isinstance(value, Computed) and "arithmetic" in passing:
         yield from _operands(program, value)
+    elif isinstance(value, Item) and value.index is None and "items" in passing:
+        yield from _before(program, value.of, passing)
     elif isinstance(value, Parameter):
         yield from given(program, value)
     else:
@@ -99,6 +102,8 @@ def mapping(program: Program, module: Module, function: Function) -> list[Stage]
     """Return the stages of datasets that call a function for each element."""
     name = getattr(function, "name", "")
     parent = module.parent(function)
+    if name == "__call__" and isinstance(parent, ast.ClassDef):
+        name = parent.name  # who maps with an object names its class
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         name = parent.targets[0].id
     others = program.files.mentioning(name, module.path) if name else []

@@ -104,7 +104,7 @@ def counted(program: Program, module: Module, node: ast.expr) -> int | None:
         return upper if is_plain and isinstance(upper, int) else None
     if isinstance(node, ast.Call):
         return _of_call(program, module, node)
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         only = program.only(module, node)
         inner = getattr(only, "node", None) or getattr(only, "call", None)
         where = getattr(only, "module", None)

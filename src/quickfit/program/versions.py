@@ -108,23 +108,25 @@ def is_guarded(module: Module, node: ast.AST, *raised: str) -> bool:
     """
     child, above = node, module.parent(node)
     while above is not None:
-        if _guards(above, child, raised or GONE) or _is_behind_choice(above, child):
+        if _guards(module, above, child, raised or GONE):
+            return True
+        if _is_behind_choice(module, above, child):
             return True
         child, above = above, module.parent(above)
     return False
 
 
-def _guards(above: ast.AST, child: ast.AST, raised: tuple[str, ...]) -> bool:
+def _guards(module: Module, above: ast.AST, child: ast.AST, raised: tuple[str, ...]) -> bool:
     if isinstance(above, ast.If | ast.IfExp | ast.While):
-        return child is not above.test and _is_choice(above.test)
+        return child is not above.test and _is_choice(module, above.test)
     if isinstance(above, ast.BoolOp):
-        return child is not above.values[0] and _is_choice(above)
+        return child is not above.values[0] and _is_choice(module, above)
     if isinstance(above, ast.ExceptHandler):
         return _catches(above, raised)
     return isinstance(above, ast.Try) and _is_tried(above, child, raised)
 
 
-def _is_choice(test: ast.expr) -> bool:
+def _is_choice(module: Module, test: ast.expr) -> bool:
     """Tell whether a condition asks for a version or for what there is, or never holds."""
     if isinstance(test, ast.Constant):
         return not test.value
@@ -133,8 +135,20 @@ def _is_choice(test: ast.expr) -> bool:
             name = name_of(node)
             if name in ("TYPE_CHECKING", *_ASKING) or _VERSION.search(name):
                 return True
+            if isinstance(node, ast.Name) and _is_of_version(module, name):
+                return True
         elif isinstance(node, ast.Constant) and node.value in (LEGACY, BACKEND):
             return True
+    return False
+
+
+def _is_of_version(module: Module, name: str) -> bool:
+    """Tell whether a name is made of a version: `MAJOR = int(keras.__version__.split(".")[0])`."""
+    for node in module.all(ast.Assign):
+        if any(name == name_of(target) for target in node.targets):
+            parts = [name_of(part) for part in ast.walk(node.value)]
+            if any("version" in part.lower() or part in _ASKING for part in parts):
+                return True
     return False
 
 
@@ -172,14 +186,16 @@ def _ends(body: list[ast.stmt]) -> bool:
     )
 
 
-def _is_behind_choice(block: ast.AST, child: ast.AST) -> bool:
+def _is_behind_choice(module: Module, block: ast.AST, child: ast.AST) -> bool:
     """Tell whether an earlier statement of the same block leaves it for some versions."""
     for field in ("body", "orelse", "finalbody"):
         body = getattr(block, field, None)
         if not isinstance(body, list) or child not in body:
             continue
         for earlier in body[: body.index(child)]:
-            if isinstance(earlier, ast.If) and _is_choice(earlier.test) and _leaves(earlier):
+            if not isinstance(earlier, ast.If) or not _leaves(earlier):
+                continue
+            if _is_choice(module, earlier.test):
                 return True
     return False
 

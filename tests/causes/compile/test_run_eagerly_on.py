@@ -169,6 +169,52 @@ def test_text_is_fine_with(text):
     assert lines(CAUSE, text) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        pytest.param("OPTIONS = {'loss': 'mse',\n 'run_eagerly': True}\n", 4, id="a dictionary"),
+        pytest.param("OPTIONS = dict(loss='mse', run_eagerly=True)\n", 3, id="a call of dict"),
+        pytest.param(
+            "BASE = {'run_eagerly': True}\nOPTIONS = {**BASE, 'loss': 'mse'}\n", 3, id="two"
+        ),
+        pytest.param(
+            "def options():\n    return {'run_eagerly': True}\nOPTIONS = options()\n",
+            4,
+            id="returned",
+        ),
+    ],
+)
+def test_options_that_are_unpacked_are_read(options, line):
+    (spot,) = spots(CAUSE, KERAS + options + "model.compile('sgd', **OPTIONS)\n")
+    assert (spot.where.line, spot.change) == (line, None)
+
+
+def test_options_of_another_file_are_read_and_told_there():
+    source = {
+        "train.py": KERAS + "from settings import OPTIONS\nmodel.compile(**OPTIONS)\n",
+        "settings.py": "OPTIONS = {\n    'loss': 'mse',\n    'run_eagerly': True,\n}\n",
+    }
+    (spot,) = spots(CAUSE, source)
+    assert (spot.where.file, spot.where.line) == ("/project/settings.py", 3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("O = {'run_eagerly': False}\n", id="off"),
+        pytest.param("O = {'run_eagerly': True}\nO['run_eagerly'] = False\n", id="set later"),
+        pytest.param("O = {'run_eagerly': True}\nO.pop('run_eagerly')\n", id="taken out"),
+        pytest.param("O = {'run_eagerly': True}\nP = O\nP.update(x)\n", id="another name"),
+        pytest.param("O = {'run_eagerly': True}\nfinish(O)\n", id="given to a function"),
+        pytest.param("O = {'run_eagerly': True, **more}\n", id="others follow"),
+        pytest.param("O = {'run_eagerly': True}\nO = {'loss': 'mse'}\n", id="another dictionary"),
+        pytest.param("O = {'run_eagerly': args.debug}\n", id="a switch"),
+    ],
+)
+def test_options_that_may_be_others_are_fine(options):
+    assert lines(CAUSE, KERAS + options + "model.compile('sgd', **O)\n") == []
+
+
 def test_a_step_that_needs_values_is_only_a_hint():
     text = (
         "import keras\n"

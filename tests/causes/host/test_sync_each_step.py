@@ -114,9 +114,8 @@ LOOP = "for epoch in range(9):\n    for step, (x, y) in enumerate(ds):\n"
             "        loss = train_step(x, y)\n        total += float(loss)\n", id="added up"
         ),
         pytest.param("        losses.append(train_step(x, y).numpy())\n", id="kept"),
-        pytest.param("        loss = train_step(x, y)\n        print('loss', loss)\n", id="tensor"),
         pytest.param(
-            "        loss = train_step(x, y)\n        print(f'{step}: {loss:.3f}')\n",
+            "        loss = train_step(x, y)\n        print(f'{loss} {loss.numpy():.3f}')\n",
             id="in a text",
         ),
         pytest.param(
@@ -136,6 +135,14 @@ LOOP = "for epoch in range(9):\n    for step, (x, y) in enumerate(ds):\n"
 def test_text_shows_values_that_every_step_reads(body):
     (spot,) = spots(CAUSE, TRAINING + LOOP + body)
     assert "after every step of the loop" in spot.summary
+    assert not spot.is_hint
+
+
+@pytest.mark.parametrize("shown", ["'loss', loss", "f'{step}: {loss:.3f}'"])
+def test_a_tensor_that_is_printed_is_a_hint(shown):
+    body = f"        loss = train_step(x, y)\n        print({shown})\n"
+    (spot,) = spots(CAUSE, TRAINING + LOOP + body)
+    assert spot.is_hint
 
 
 @pytest.mark.parametrize(

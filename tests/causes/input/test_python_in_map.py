@@ -115,6 +115,13 @@ FILES = "ds = tf.data.Dataset.from_tensor_slices(paths)\n"
             "ds = tf.data.Dataset.from_tensor_slices((x, y)).map(prepare)\n",
             id="NumPy",
         ),
+        pytest.param(
+            "def shake(x):\n    if np.random.rand() < 0.5:\n        x = x[::-1]\n"
+            "    return (x - x.mean()) * np.random.uniform(0.9, 1.1)\n"
+            "def prepare(x, y):\n    return tf.numpy_function(shake, [x], tf.float32), y\n"
+            "ds = tf.data.Dataset.from_tensor_slices((x, y)).map(prepare)\n",
+            id="numbers by chance",
+        ),
     ],
 )
 def test_text_shows_python_in_a_map(text):
@@ -141,7 +148,11 @@ def test_a_map_in_another_file_is_seen():
         pytest.param("    return augment(image=cv2.imread(p))['image']\n", id="augmentation"),
         pytest.param("    return cv2.GaussianBlur(cv2.imread(p), (3, 3), 0)\n", id="a blur"),
         pytest.param("    return np.interp(p, [0, 1], [2, 3])\n", id="of NumPy alone"),
-        pytest.param("    return np.random.permutation(p)\n", id="random"),
+        pytest.param("    return np.random.permutation(p)\n", id="another order"),
+        pytest.param(
+            "    return p * np.random.default_rng(7).normal()\n", id="chance that is repeated"
+        ),
+        pytest.param("    return np.random.choice(p, 3)\n", id="a choice"),
         pytest.param("    return np.array(p.decode().split(','))\n", id="texts"),
         pytest.param("    time.sleep(1)\n    return np.array(p)\n", id="it waits"),
         pytest.param("    return table[p]\n", id="no library"),

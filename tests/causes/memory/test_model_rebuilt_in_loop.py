@@ -196,3 +196,15 @@ def test_a_search_that_keeps_only_numbers_is_a_hint():
     (spot,) = spots(CAUSE, HEAD + text)
     assert spot.is_hint
     assert "30 turns" in spot.summary
+    assert spot.where.line == len(HEAD.strip("\n").splitlines()) + 2
+
+
+def test_a_grid_out_of_a_dictionary_is_counted():
+    text = (
+        "import itertools\nGRID = {'units': [8, 16, 32, 64], 'rate': (0.1, 0.2, 0.3)}\n"
+        "for units, rate in itertools.product(GRID['units'], GRID['rate']):\n"
+        "    net = build(rate)\n    best = net.fit(x, y).history\n"
+    )
+    (spot,) = spots(CAUSE, HEAD + text)
+    assert "12 turns" in spot.summary
+    assert lines(CAUSE, HEAD + text.replace(", 32, 64", "")) == []

@@ -105,6 +105,13 @@ HEAD = "import keras\nimport tensorflow as tf\nmodel = keras.Sequential([])\n"
             "for x, y in tf.data.Dataset.range(99):\n    update(x, y)\n",
             id="in a function that every step calls",
         ),
+        pytest.param(
+            "import math\nfor epoch in range(50):\n"
+            "    weight = min(1.0, epoch / 10)\n    rate = 0.1 * math.cos(epoch)\n"
+            "    @tf.function\n    def step(x, y):\n        return weight * rate * model(x)\n"
+            "    for x, y in ds:\n        step(x, y)\n",
+            id="with numbers of each epoch",
+        ),
     ],
 )
 def test_text_shows_functions_that_are_compiled_again(text):
@@ -130,6 +137,18 @@ def test_text_shows_functions_that_are_compiled_again(text):
             "    @tf.function\n    def step(x, y):\n        return net(x)\n"
             "    step(1, 2)\n",
             id="for a model of each fold",
+        ),
+        pytest.param(
+            "for fold in range(9):\n    rate = 0.1 / (fold + 1)\n"
+            "    optimizer = keras.optimizers.Adam(rate)\n"
+            "    @tf.function\n    def step(x, y):\n        optimizer.apply(rate * x)\n"
+            "    step(1, 2)\n",
+            id="for an optimizer of each fold",
+        ),
+        pytest.param(
+            "for fold in range(9):\n    width = 2 * fold\n    net = make(width)\n"
+            "    step = tf.function(lambda x: width * net(x))\n    step(1)\n",
+            id="for what a function makes of a number",
         ),
         pytest.param(
             "for net in nets:\n    step = tf.function(lambda x: net(x))\n    step(1)\n",

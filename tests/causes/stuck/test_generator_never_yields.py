@@ -127,6 +127,41 @@ def test_reports_from_text(text):
     assert "except" in line or "imread" in line
 
 
+STREAM = """
+import numpy as np
+
+class Stream:
+    def __init__(self, paths):
+        self.paths = paths
+
+    def _endless(self):
+        while True:
+            for path in self.paths:
+                try:
+                    yield np.load(path)
+                except (OSError, ValueError):
+                    pass
+
+    def batches(self):
+        source = self._endless()
+        while True:
+            yield np.stack([next(source) for _ in range(8)])
+"""
+FIT = "import keras\nfrom stream import Stream\nkeras.Sequential().fit(Stream(x).batches())\n"
+
+
+@pytest.mark.parametrize(
+    ("train", "found"),
+    [
+        pytest.param(FIT, [12], id="a method that another one calls for a training"),
+        pytest.param(FIT.replace("batches", "names"), [], id="the training takes something else"),
+        pytest.param("import keras\nkeras.Sequential().fit(x)\n", [], id="no training with it"),
+    ],
+)
+def test_follows_methods_into_files_without_keras(train, found):
+    assert lines(CAUSE, {"train.py": train, "stream.py": STREAM}, "stream.py") == found
+
+
 def test_names_the_generator_and_the_clause():
     (spot,) = spots(CAUSE, PLAIN)
     assert spot.summary == (

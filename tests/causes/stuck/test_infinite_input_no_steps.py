@@ -78,6 +78,17 @@ AT = len(HEAD.strip("\n").splitlines()) + 1
         pytest.param(
             "model.fit(x, x, validation_data=stream(x), validation_steps=0)", id="0 steps"
         ),
+        pytest.param(
+            "model.fit(stream(x), **{'epochs': 2, 'verbose': 0})", id="options that do not say it"
+        ),
+        pytest.param(
+            "model.fit(stream(x), **dict(epochs=2, steps_per_epoch=None))", id="options with None"
+        ),
+        pytest.param(
+            "import functools; model.fit(tf.data.Dataset.from_generator("
+            "functools.partial(stream, x, size=4), output_types=tf.float32))",
+            id="a generator with its arguments",
+        ),
     ],
 )
 def test_reports_from_text(code):
@@ -93,7 +104,14 @@ def test_names_the_data_the_argument_and_what_never_ends():
         "`data` never runs out (a loop that nothing leaves) and `fit` is given no "
         "`steps_per_epoch`: the first epoch never ends"
     )
-    assert spot.related[0][0].line == 6
+    assert [span.line for span, _ in spot.related] == [AT + 1, 6]
+
+
+def test_the_call_that_lacks_the_number_is_the_place():
+    call = "model.fit(\n    ds.batch(8),\n    validation_data=ds.repeat().batch(8),\n)"
+    (spot,) = spots(CAUSE, HEAD + call)
+    assert spot.where.line == AT
+    assert spot.related[0][0].line == AT + 2
 
 
 def test_follows_data_through_files_and_classes():
@@ -117,7 +135,24 @@ def test_follows_data_through_files_and_classes():
         pytest.param("model.fit(ds.repeat(3).batch(8))", id="repeated three times"),
         pytest.param("model.fit(ds.repeat().batch(8).take(9))", id="cut off"),
         pytest.param("model.fit(ds.batch(8))", id="a dataset that ends"),
-        pytest.param("options = {}\nmodel.fit(stream(x), **options)", id="options that may say it"),
+        pytest.param(
+            "options = json.load(file)\nmodel.fit(stream(x), **options)",
+            id="options that may say it",
+        ),
+        pytest.param(
+            "options = {'epochs': 2}\noptions['steps_per_epoch'] = 8\n"
+            "model.fit(stream(x), **options)",
+            id="options that say it later",
+        ),
+        pytest.param(
+            "options = dict(epochs=2, steps_per_epoch=8)\nmodel.fit(stream(x), **options)",
+            id="options that say it",
+        ),
+        pytest.param(
+            "import functools\nmaker = functools.partial(once, x)\n"
+            "model.fit(tf.data.Dataset.from_generator(maker, output_types=tf.float32))",
+            id="a generator that ends, with its arguments",
+        ),
         pytest.param("model.fit(stream(x) if x.any() else once(x))", id="it depends"),
         pytest.param(
             "flow = keras.preprocessing.image.ImageDataGenerator().flow(x)\nmodel.fit(flow)",

@@ -144,6 +144,13 @@ def test_tells_of_names_that_are_gone(text, line, word):
         ("model.predict_proba(x)\n", "model.predict(x)\n"),
         ("rate = model.optimizer.lr\n", "rate = model.optimizer.learning_rate\n"),
         (
+            "K = keras.backend\n"
+            "K.set_value(model.optimizer.lr, K.get_value(model.optimizer.lr) / 2)\n",
+            "K = keras.backend\nmodel.optimizer.learning_rate = "
+            "K.get_value(model.optimizer.learning_rate) / 2\n",
+        ),
+        ("v = model.optimizer.variables()\n", "v = model.optimizer.variables\n"),
+        (
             "m = keras.metrics.Mean()\nm.reset_states()\n",
             "m = keras.metrics.Mean()\nm.reset_state()\n",
         ),

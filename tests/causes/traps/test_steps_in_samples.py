@@ -115,6 +115,52 @@ def test_says_how_often_an_epoch_goes_over_the_data():
     )
 
 
+LOADER = """
+import tensorflow as tf
+
+def load(path, batch_size, n_train=192):
+    ds = tf.data.TFRecordDataset(path).map(parse).shuffle(n_train).repeat()
+    return ds.batch(batch_size).prefetch(1), n_train
+"""
+FIT = """
+import keras
+from loader import load
+model = keras.Sequential([])
+model.compile("sgd", "mse")
+train, size = load("a.tfrecord", 32)
+model.fit(train, steps_per_epoch=size, epochs=3)
+"""
+
+
+def test_a_number_that_samples_are_shuffled_by_counts_samples():
+    (spot,) = spots(CAUSE, {"train.py": FIT, "loader.py": LOADER})
+    assert (spot.where.line, spot.effect) == (6, Effect.WRONG)
+    text = LOADER + FIT.replace("from loader import load\n", "N_TRAIN = 192\n")
+    text = text.replace("shuffle(n_train)", "shuffle(N_TRAIN)").replace("=size", "=N_TRAIN")
+    assert len(spots(CAUSE, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("1), n_train", "1), n_train // batch_size", id="batches are returned"),
+        pytest.param("shuffle(n_train)", "shuffle(1000)", id="another number is shuffled"),
+        pytest.param("n_train", "buffer_size", id="a name that says something else"),
+        pytest.param("n_train", "steps", id="a name that says steps"),
+        pytest.param(".batch(batch_size)", "", id="no batches"),
+        pytest.param(
+            ".shuffle(n_train).repeat()\n    return ds.batch(batch_size)",
+            ".repeat()\n    return ds.batch(batch_size).shuffle(n_train)",
+            id="batches are shuffled",
+        ),
+    ],
+)
+def test_a_number_that_may_count_something_else_is_fine(before, after):
+    assert before in LOADER
+    source = {"train.py": FIT, "loader.py": LOADER.replace(before, after)}
+    assert lines(CAUSE, source) == []
+
+
 def test_arrays_without_a_size_are_a_hint():
     (spot,) = spots(CAUSE, HEAD + "model.fit(x, y, steps_per_epoch=len(x))")
     assert spot.is_hint

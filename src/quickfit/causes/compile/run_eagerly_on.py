@@ -71,17 +71,14 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report what surely makes every step run eagerly."""
     if is_for_tests(module):
         return
-    for call, value in asked_for(program, module):
-        edit = without_argument(module, call, value)
+    for call, place, value in asked_for(program, module):
         needed = is_needed(program, module, call)
-        change = Change("Let Keras compile the train step", FixClass.EQUIVALENT, (edit,))
-        named = f" (`{module.code(value)}` is True)" if not isinstance(value, ast.Constant) else ""
-        is_plain = isinstance(value, ast.Constant)
+        named = f" (`{place.code(value)}` is True)" if not isinstance(value, ast.Constant) else ""
         yield _spotted(
-            module,
+            place,
             value,
             f"`run_eagerly=True` starts every operation of a step from Python{named}",
-            change=change if is_plain and not needed else None,
+            change=_change(module, call, value) if not needed else None,
             is_hint=needed,
         )
     for node in switched_on(program, module):
@@ -93,6 +90,15 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             f"`{said}` starts every operation of a step from Python",
             is_hint=is_needed(program, module, node),
         )
+
+
+def _change(module: Module, call: ast.Call, value: ast.expr) -> Change | None:
+    """Return the change of a call that has `True` for its argument itself."""
+    is_own = any(value is each for each in (*call.args, *(k.value for k in call.keywords)))
+    if not is_own or not isinstance(value, ast.Constant):
+        return None
+    edit = without_argument(module, call, value)
+    return Change("Let Keras compile the train step", FixClass.EQUIVALENT, (edit,))
 
 
 def _spotted(

@@ -35,6 +35,7 @@ loop that runs all of its step eagerly has a larger problem, which `missing-tf-f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
@@ -49,6 +50,7 @@ from quickfit.fixes.seldom_prints import seldom_shown
 from quickfit.fixes.sunk_reads import reads_where_shown
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
+from quickfit.program.handed_reads import handed_reads
 from quickfit.program.purposes import is_for_tests
 from quickfit.program.step_reads import step_reads
 from quickfit.signals import Signals
@@ -113,14 +115,19 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report values of the step that a training loop reads in every turn."""
     if is_for_tests(module):
         return
-    for found in step_reads(program, module):
+    for found in (*step_reads(program, module), *handed_reads(program, module)):
         if never_runs(program, module, found.call):
             continue
+        home = found.home or module
+        line = f"line {found.loop.lineno}"
         yield Spotted(
             where=module.span(found.call),
-            summary=f"`{module.code(found.value)}` is read after every step of the loop at line "
-            f"{found.loop.lineno}: the next step waits until its value is there",
+            summary=f"`{module.code(found.value)}` is read after every step of the loop at "
+            f"{line if home is module else f'{line} of {Path(home.path).name}'}: "
+            "the next step waits until its value is there",
             effect=Effect.SLOW,
+            related=((home.span(found.through), "in every step"),) if found.through else (),
+            is_hint=found.is_shown,
         )
 
 

@@ -29,7 +29,8 @@ Or, where it has to stay Python:
 
     ds = ds.batch(64).map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
 
-Fix class: equivalent. The same formula; TensorFlow and NumPy may differ in the last digits.
+Fix class: equivalent. The same formula; TensorFlow and NumPy may differ in the last digits. Numbers
+that are drawn at random are others, of the same kind.
 
 When it is wrong: Python that hands its work to a library which gives up the lock (large NumPy
 arrays, OpenCV) uses several cores, and nothing is reported. Nor is a function that only waits.

@@ -37,6 +37,7 @@ from quickfit.findings import Change, Edit, Effect, Finding, Fix, FixClass, Spot
 from quickfit.program import Module, Program
 from quickfit.program.fitting import Feed, feeds, fittings, is_missing
 from quickfit.program.generators import Endless, endless_input
+from quickfit.program.keyword_dicts import unpacked
 from quickfit.program.values import Instance
 from quickfit.program.versions import uses_legacy_keras
 from quickfit.signals import Signals
@@ -61,10 +62,13 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         if source.kind != "generator" and uses_legacy_keras(program, module):
             continue  # Keras 2 refuses such a dataset at once
         yield Spotted(
-            where=module.span(feed.data),
+            where=module.span(feed.fitting.call),
             summary=_summary(feed, source),
             effect=Effect.HANGS,
-            related=((source.module.span(_head(source)), "never ends"),),
+            related=(
+                (module.span(feed.data), "the data"),
+                (source.module.span(_head(source)), "never ends"),
+            ),
             change=_without_repeat(module, program, feed, source),
         )
 
@@ -100,9 +104,11 @@ def _head(source: Endless) -> ast.AST:
 
 def _is_stopped(program: Program, feed: Feed) -> bool:
     """Tell whether a callback of the program may end an epoch that has no end."""
-    module = feed.fitting.module
+    fitting, module = feed.fitting, feed.fitting.module
     places = [module]
-    for value in program.values(module, feed.fitting.given("callbacks")):
+    more = unpacked(program, module, fitting.call) or {}
+    where, given = more.get("callbacks", (module, fitting.given("callbacks")))
+    for value in program.values(where, given):
         parts = program.resolver.elements(value)
         places += [part.made.module for part in parts if isinstance(part, Instance)]
     return any("stop_training" in place.text for place in places)

@@ -33,12 +33,14 @@ from quickfit.fixes.chain_order import reordered
 from quickfit.fixes.script import Script
 from quickfit.program import Module, Program, argument
 from quickfit.program.consumers import consumers
-from quickfit.program.datasets import Chain, Stage, chains
+from quickfit.program.datasets import Chain, Stage, chains, chains_of
 from quickfit.program.elements import Step, steps
 from quickfit.program.fitting import Feed
+from quickfit.program.frames import Frame
 from quickfit.program.mixing import mixes
 from quickfit.program.reaching import Reach
 from quickfit.program.repeats import repeat
+from quickfit.program.situations import conditions, frames_of
 from quickfit.program.values import Made
 
 _CHECKED = re.compile(r"(^|_)(val|valid|validation|test|eval|evaluation|dev)(_|$|ds|set)", re.I)
@@ -53,28 +55,41 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
     for call in module.calls("cache"):
         if not isinstance(call.func, ast.Attribute):
             continue
-        for chain in chains(program, module, call):
-            stage, random = _random(program, module, chain, call)
-            if stage is None or random is None or _is_harmless(program, module, call):
-                continue
-            yield _spotted(program, module, call, (stage, random))
-            break
+        for frame in (None, *frames_of(program, module, call)):
+            found = _drawn(program, module, call, frame)
+            if found is not None:
+                # What other calls of the function want of it may be another order.
+                change = _change(program, module, call, found[0]) if frame is None else None
+                yield _spotted(module, call, found, change)
+                break
+
+
+def _drawn(
+    program: Program, module: Module, cache: ast.Call, frame: Frame | None
+) -> tuple[Stage, Step] | None:
+    """Return what draws at random in front of a cache, in one call of its function or in all."""
+    values = program.values(module, cache, frame)
+    for chain in dict.fromkeys(c for value in values for c in chains_of(value)):
+        found = _random(program, (module, frame), chain, cache)
+        if found is not None and not _is_harmless(program, module, cache, frame):
+            return found
+    return None
 
 
 def _random(
-    program: Program, module: Module, chain: Chain, cache: ast.Call
-) -> tuple[Stage, Step] | tuple[None, None]:
+    program: Program, at: tuple[Module, Frame | None], chain: Chain, cache: ast.Call
+) -> tuple[Stage, Step] | None:
     """Return the first stage in front of a cache that draws at random, and where it does."""
     before = list(chain.before(cache))
     last = max((i for i, s in enumerate(before) if s.name == "cache"), default=-1)
     for stage in before[last + 1 :]:
-        if stage.name not in MAPS or _excludes(program, module, cache, stage):
+        if stage.name not in MAPS or _excludes(program, at, cache, stage):
             continue
         random = [step for step in steps(program, stage) if step.is_random]
         changing = [step for step in random if not step.is_bare or _changes(program, chain, step)]
         if changing:
             return stage, changing[0]
-    return None, None
+    return None
 
 
 def _changes(program: Program, chain: Chain, step: Step) -> bool:
@@ -93,42 +108,47 @@ def _is_seeded(program: Program, step: Step) -> bool:
     return bool(made.call.args or made.call.keywords)
 
 
-def _excludes(program: Program, module: Module, cache: ast.Call, stage: Stage) -> bool:
+def _excludes(
+    program: Program, at: tuple[Module, Frame | None], cache: ast.Call, stage: Stage
+) -> bool:
     """Tell whether a condition keeps the map out, or may do so wherever the cache is."""
-    reach = Reach(program.resolver, stage.module)
-    mapped = _conditions(stage.module, stage.call)
-    if any(reach.holds(test) is (not wanted) for test, wanted in mapped.items()):
+    module, frame = at
+    mapped = _open(Reach(program.resolver, stage.module, stage.frame), stage.call)
+    cached = _open(Reach(program.resolver, module, frame), cache)
+    if mapped is None or cached is None:
         return True
-    cached = _conditions(module, cache)
-    shared = mapped.keys() & cached.keys()
-    return bool(_names(mapped.keys() - shared) & _names(cached.keys() - shared))
+    return bool(_names(mapped - cached) & _names(cached - mapped))
 
 
-def _conditions(module: Module, node: ast.AST) -> dict[ast.expr, bool]:
-    """Return the conditions around a node, each with what it has to be."""
-    found: dict[ast.expr, bool] = {}
-    child, above = node, module.parent(node)
-    while above is not None:
-        if isinstance(above, ast.If | ast.IfExp) and child is not above.test:
-            found[above.test] = child in (
-                above.body if isinstance(above.body, list) else [above.body]
-            )
-        child, above = above, module.parent(above)
-    return found
+def _open(reach: Reach, call: ast.Call) -> set[ast.expr] | None:
+    """Return the conditions around a call that may hold or not; None where one does not."""
+    around = conditions(reach.module, call)
+    answers = {test: reach.holds(test) for test in around}
+    if any(answers[test] is (not wanted) for test, wanted in around.items()):
+        return None
+    return {test for test, holds in answers.items() if holds is None}
 
 
 def _names(tests: Iterable[ast.expr]) -> set[str]:
     return {n.id for test in tests for n in ast.walk(test) if isinstance(n, ast.Name)}
 
 
-def _is_harmless(program: Program, module: Module, cache: ast.Call) -> bool:
+def _is_harmless(program: Program, module: Module, cache: ast.Call, frame: Frame | None) -> bool:
     """Tell whether nothing is lost: the data is only checked with, or gone through once."""
     fed = consumers(program, module, cache)
-    if fed:
-        return all(not feed.is_training or _is_single(program, feed) for feed in fed)
-    statement = module.statement(cache)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    mine = [feed for feed in fed if frame is None or _comes_by(program, feed, cache, frame)]
+    if mine:
+        return all(not feed.is_training or _is_single(program, feed) for feed in mine)
+    made = module.statement(cache) if frame is None else frame.module.statement(frame.call)
+    targets = made.targets if isinstance(made, ast.Assign) else []
     return any(isinstance(t, ast.Name) and _CHECKED.search(t.id) for t in targets)
+
+
+def _comes_by(program: Program, feed: Feed, cache: ast.Call, frame: Frame) -> bool:
+    """Tell whether the data that is fed has been cached in this call of the function."""
+    stages = [s for c in chains(program, feed.fitting.module, feed.data) for s in c.stages]
+    frames = [stage.frame for stage in stages if stage.call is cache]
+    return any(found is not None and found.call is frame.call for found in frames)
 
 
 def _is_single(program: Program, feed: Feed) -> bool:
@@ -145,7 +165,7 @@ def _is_single(program: Program, feed: Feed) -> bool:
 
 
 def _spotted(
-    program: Program, module: Module, call: ast.Call, found: tuple[Stage, Step]
+    module: Module, call: ast.Call, found: tuple[Stage, Step], change: Change | None
 ) -> Spotted:
     stage, random = found
     name = _mapped_name(stage)
@@ -160,7 +180,7 @@ def _spotted(
             (stage.module.span(stage.call), "mapped here, in front of the cache"),
             (random.module.span(random.call), "drawn at random here"),
         ),
-        change=_change(program, module, call, stage),
+        change=change,
     )
 
 

@@ -53,7 +53,7 @@ PASSING = frozenset(
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
-    """Report every `decode_image` whose picture is resized in a graph before its rank is known."""
+    """Report what is given a picture of `decode_image` in a graph before its rank is known."""
     seen: set[ast.Call] = set()
     for call in module.calls("resize", "central_crop"):
         message = NEEDING.get(program.called(module, call))
@@ -63,7 +63,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         if is_guarded(module, call) or not is_traced(program, module, call):
             continue
         seen.add(decoded.call)
-        yield _spotted(module, call, decoded, message)
+        yield _spotted(program, call, module, (decoded, message))
 
 
 def _decoded(program: Program, module: Module, call: ast.Call) -> Made | None:
@@ -102,24 +102,22 @@ def _is_given_shape(program: Program, module: Module, call: ast.Call, decoded: M
     return False
 
 
-def _spotted(module: Module, call: ast.Call, decoded: Made, message: str) -> Spotted:
-    is_here = decoded.module is module
-    name = ast.unparse(call.func)
-    line = f" at line {call.lineno}" if is_here else ""
-    other = (module.span(call), f"`{name}` needs it here")
-    made = (decoded.module.span(decoded.call), "the picture is decoded here")
+def _spotted(program: Program, call: ast.Call, module: Module, found: tuple[Made, str]) -> Spotted:
+    decoded, message = found
     return Spotted(
-        where=module.span(decoded.call if is_here else call),
-        summary=f"`decode_image` leaves open how many dimensions the picture has (a GIF has four),"
-        f" and `{name}`{line} ends the script: {message}",
+        where=module.span(call),
+        summary=f"`{ast.unparse(call.func)}` ends the script ({message}), because `decode_image`"
+        " leaves open how many dimensions the picture has: a GIF has four",
         effect=Effect.CRASHES,
-        related=(other if is_here else made,),
-        change=_change(decoded),
+        related=((decoded.module.span(decoded.call), "the picture is decoded here"),),
+        change=_change(program, decoded),
     )
 
 
-def _change(decoded: Made) -> Change | None:
+def _change(program: Program, decoded: Made) -> Change | None:
     module, call = decoded.module, decoded.call
+    if not _is_named(program, decoded):
+        return None
     if len(call.args) > 4:
         edit: Edit | None = module.replace(call.args[4], "False")
     else:
@@ -132,6 +130,17 @@ def _change(decoded: Made) -> Change | None:
         edits=(edit,),
         note="Of an animated GIF only the first picture is taken.",
     )
+
+
+def _is_named(program: Program, decoded: Made) -> bool:
+    """Tell whether the call itself says what it calls; a parameter may be another decoder."""
+    root: ast.expr = decoded.call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    bindings = program.files.bindings(decoded.module).reaching(root, root.id)
+    return all(binding.kind in ("import", "from") for binding in bindings)
 
 
 CAUSE = Cause(title="A picture without a shape is resized", symptom=Symptom.CRASH, scan=scan)

@@ -57,7 +57,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         yield Spotted(
             where=module.span(call),
             summary=f"the {kind} that the model ends with is computed in float16:"
-            " small probabilities become zero, and the loss NaN or constant",
+            " its gradients overflow, and steps are left out or the loss becomes NaN",
             effect=Effect.WRONG,
             related=((setting.module.span(setting.call), "the policy is set here"),),
             change=_change(module, call),

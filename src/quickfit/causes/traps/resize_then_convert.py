@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 from quickfit.program import Module, Program, argument, keyword
+from quickfit.program.byte_images import dtype_of, is_bytes
 from quickfit.program.rescaling import is_rescaled
 from quickfit.program.tensors import Element, origins, tensor_of
 from quickfit.program.values import External, Literal, Made, Value
@@ -50,11 +51,9 @@ KEEPING = frozenset(
         *("tensorflow.image.random_flip_left_right", "tensorflow.image.random_flip_up_down"),
         *("tensorflow.image.random_crop", "tensorflow.image.crop_to_bounding_box"),
         *("tensorflow.image.resize_with_crop_or_pad", "tensorflow.image.rot90"),
-        *("tensorflow.image.pad_to_bounding_box", "tensorflow.image.transpose"),
+        *("tensorflow.image.pad_to_bounding_box", "tensorflow.image.transpose", "items"),
     )
 )
-_DECODERS = ("image", "jpeg", "png", "bmp", "gif", "and_crop_jpeg")
-DECODERS = tuple(f"tensorflow.io.decode_{name}" for name in _DECODERS)
 FOLDER = "keras.utils.image_dataset_from_directory"
 
 
@@ -78,16 +77,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
 
 
 def _is_to_float(program: Program, module: Module, call: ast.Call) -> bool:
-    return _dtype(program, module, argument(call, "dtype", 1)) in FLOATS
-
-
-def _dtype(program: Program, module: Module, node: ast.expr | None) -> str:
-    """Return the last name of a type: `float32`; empty where it is not known."""
-    only = program.only(module, node)
-    name = only.name if isinstance(only, External) else ""
-    if isinstance(only, Literal) and isinstance(only.value, str):
-        name = only.value
-    return name.rsplit(".", 1)[-1]
+    return dtype_of(program, module, argument(call, "dtype", 1)) in FLOATS
 
 
 def _resized(program: Program, module: Module, image: ast.expr) -> Made | None:
@@ -103,12 +93,12 @@ def _maker(program: Program, value: Value) -> Made | None:
     if not isinstance(value, Made) or image is None:
         return None
     if value.maker == "tensorflow.cast":
-        is_float = _dtype(program, value.module, argument(value.call, "dtype", 1)) in FLOATS
+        is_float = dtype_of(program, value.module, argument(value.call, "dtype", 1)) in FLOATS
         return _resized(program, value.module, image) if is_float else None
     if value.maker not in RESIZE or not _gives_floats(program, value):
         return None
     before = origins(program, value.module, image, KEEPING)
-    return value if before and all(_is_whole(program, v) for v in before) else None
+    return value if before and all(is_bytes(program, v) for v in before) else None
 
 
 def _folder(value: Element) -> Made | None:
@@ -135,23 +125,8 @@ def _gives_floats(program: Program, made: Made) -> bool:
     return bool(name) and "nearest" not in name.lower()
 
 
-def _is_whole(program: Program, value: Value) -> bool:
-    """Tell whether something is surely a picture of bytes."""
-    if not isinstance(value, Made):
-        return False
-    if value.maker in DECODERS:
-        given = argument(value.call, "dtype", 2) if "decode_and" not in value.maker else None
-        plain = value.maker.endswith(("image", "png"))
-        return not plain or given is None or _dtype(program, value.module, given) == "uint8"
-    if value.maker in ("tensorflow.cast", "tensorflow.saturate_cast"):
-        return _dtype(program, value.module, argument(value.call, "dtype", 1)) == "uint8"
-    if value.maker == "tensorflow.io.decode_raw":
-        return _dtype(program, value.module, argument(value.call, "out_type", 1)) == "uint8"
-    return False
-
-
 def _change(program: Program, module: Module, call: ast.Call, image: ast.expr) -> Change | None:
-    if _dtype(program, module, argument(call, "dtype", 1)) != "float32":
+    if dtype_of(program, module, argument(call, "dtype", 1)) != "float32":
         return None  # the type would be another one
     code = module.code(image)
     if not isinstance(image, ast.Name | ast.Attribute | ast.Call | ast.Subscript):

@@ -5,7 +5,8 @@ multiplied by a large number before its gradients are taken, and they are divide
 reach the weights. `fit` does so by itself. A loop of one's own does not: small gradients become
 zero, and layers far from the loss stop learning. A `train_step` of one's own is worse off: its
 optimizer was exchanged by `compile` for one that divides by 32,768, and a loss which was never
-scaled gives gradients of almost nothing.
+scaled gives gradients of almost nothing. With SGD the weights stand still; Adam, which looks at
+their ratio only, hides it until they are as small as its epsilon.
 
 How it shows: the global policy is `mixed_float16`, gradients are taken on a tape, and the loss is
 not scaled on the way to the optimizer that applies them.
