@@ -17,6 +17,15 @@ class Batches(keras.utils.PyDataset):
         self.x, self.size = x, size
     def __len__(self):
         return int(np.ceil(len(self.x) / float(self.size)))
+steps = len(np.zeros(n)) // 8
+class Windows(keras.utils.PyDataset):
+    def __init__(self, series, width=5):
+        self.starts = np.arange(len(series) - width)
+class Twice(keras.utils.PyDataset):
+    def __init__(self, series):
+        self.starts = np.arange(len(series))
+    def on_epoch_end(self):
+        self.starts = self.starts[::2]
 class Fixed(keras.utils.PyDataset):
     def __len__(self):
         return -(-n // 7)
@@ -54,6 +63,15 @@ def asked(expression):
         ("list(range(9))", 9),
         ("[i for i in range(n)]", 40),
         ("[1, 2, 3]", 3),
+        ("np.sin(np.arange(n) / 9) + 0.1 * rng.normal(size=n)", 40),
+        ("2 * np.arange(9)", 9),
+        ("np.arange(9) + np.arange(1)", None),
+        ("[1, 2] + [3]", None),
+        ("list(range(9)) * 2", None),
+        ("np.arange(9) + unknown", None),
+        ("Windows(np.zeros(30)).starts", 25),
+        ("Windows(unknown).starts", None),
+        ("Twice(np.zeros(30)).starts", None),
         ("[i for i in range(n) if i]", None),
         ("np.load('x.npy')", None),
         ("unknown", None),
@@ -71,6 +89,7 @@ def test_knows_how_long_data_is(expression, length):
         ("np.zeros((30, 4)).shape[0] - 1", 29),
         ("math.ceil(n / 7)", 6),
         ("max(1, n // 100)", 1),
+        ("steps", 5),
         ("n / 0", None),
         ("len(unknown) // 8", None),
         ("int(unknown)", None),

@@ -46,6 +46,18 @@ def found(text):
             ["Dense"],
         ),
         (
+            "def build(flat=False):\n    net = Sequential([ReLU()])\n"
+            "    if flat:\n        net.add(Flatten())\n    return net\n"
+            "other = build(True)\nmodel = build()\n",
+            ["ReLU"],
+        ),
+        (
+            "def build(flat=False):\n    net = Sequential([ReLU()])\n"
+            "    if flat:\n        net.add(Flatten())\n    return net\n"
+            "model = build(flat=True)\n",
+            ["ReLU", "Flatten"],
+        ),
+        (
             "inner = Sequential([Flatten()])\nmodel = Sequential([inner, ReLU()])\n",
             ["Flatten", "ReLU"],
         ),

@@ -58,5 +58,13 @@ def test_does_not_surely_come_to(body):
     assert not comes(body)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("str.upper", False), ("lambda x: x", True), ("None", False), ("[]", True), ("b", False)],
+)
+def test_a_thing_of_the_program_is_not_none(given, expected):
+    assert comes("if a is not None:\n    here()", call=f"f({given})") is expected
+
+
 def test_takes_the_default_of_what_is_not_given():
     assert not comes("if a:\n    here()", call="f()")

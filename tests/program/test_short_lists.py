@@ -43,7 +43,8 @@ def test_a_function_leaves_items_out(fine):
     parting = found(fine + LISTS + "paths = fine(paths)\n" + USED)
     assert parting is not None
     assert ast.unparse(parting.at) == "labels[:len(paths)]"
-    assert "`paths`" in parting.summary and "`labels`" in parting.summary
+    assert "`paths`" in parting.summary
+    assert "`labels`" in parting.summary
 
 
 def test_a_use_that_takes_any_lengths_tells_where_items_are_left_out():

@@ -29,9 +29,7 @@ def stages(tail):
     program = program_of(HEAD + tail)
     module = program.module("/project/train.py")
     (call,) = module.calls("use")
-    found = [
-        chains_in(program, module, call.args[0], f) for f in frames_of(program, module, call)
-    ]
+    found = [chains_in(program, module, call.args[0], f) for f in frames_of(program, module, call)]
     return [
         sorted("-".join(s.name for s in chain.stages[1:]) for chain in chains or ())
         for chains in found

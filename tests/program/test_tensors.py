@@ -52,6 +52,12 @@ def test_tells_the_part_of_an_element():
         ("@tf.function\ndef f(i):\n    return show(i)\n", True),
         ("@tf.function(jit_compile=True)\ndef f(i):\n    return show(i)\n", True),
         ("def f(i):\n    return show(i)\n@tf.function\ndef g(i):\n    return f(i)\n", True),
+        (
+            "class F:\n    def __call__(self, i):\n        return show(i)\n"
+            "tf.data.Dataset.range(9).map(F())\n",
+            True,
+        ),
+        ("class F:\n    def __call__(self, i):\n        return show(i)\nF()(1)\n", False),
         ("show(1)\n", False),
         ("def f(i):\n    return show(i)\nf(1)\n", False),
         ("def f(i):\n    return show(i)\nframe.map(f)\n", False),
@@ -66,3 +72,9 @@ def test_tells_what_is_made_into_a_graph(text, expected):
     program = program_of(HEAD + text)
     module = program.module("/project/train.py")
     assert is_traced(program, module, module.calls("show")[0]) is expected
+
+
+def test_takes_parts_for_the_whole_only_where_asked():
+    text = "x = tf.abs(1)[2:]\nshow(x)\n"
+    assert not isinstance(origins_of(text)[0], Made)
+    assert origins_of(text, ("items",))[0].maker == "tensorflow.abs"

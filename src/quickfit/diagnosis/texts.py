@@ -53,7 +53,10 @@ def proven_by_text(signals: Signals) -> tuple[list[Finding], list[NotChecked]]:
     spots = spotted(texts)
     ending = ended_by(signals)
     crash = next((s for s in spots if ending is not None and _ended(s, ending)), None)
-    wrong = [s for s in spots if s.effect == Effect.WRONG and _is_known_by_text(s)]
+    has_steps = bool(signals.process.rows("steps"))
+    wrong = [s for s in spots if s.effect == Effect.WRONG]
+    # Of a run without a step nothing is measured that could say more.
+    wrong = [s for s in wrong if _is_known_by_text(s) or not has_steps]
     first: dict[str, Spotted] = {}
     for spot in wrong:
         first.setdefault(spot.cause, spot)
@@ -96,7 +99,8 @@ def _ended(spot: Spotted, ending: Ending) -> bool:
         return False
     places = [(file, int(line)) for file, line in _TRANSLATED.findall(ending.message)]
     places += [(place.file, place.line) for place in ending.through]
-    return any(_is_at(spot.where, file, line) for file, line in places)
+    spans = (spot.where, *(span for span, _ in spot.related))
+    return any(_is_at(span, file, line) for span in spans for file, line in places)
 
 
 def _is_at(where: Span, file: str, line: int) -> bool:

@@ -17,10 +17,11 @@ from quickfit.errors import FixError, RecordingError, UsageError
 from quickfit.findings import Diagnosis, FixClass
 from quickfit.fixes.change import Change, is_in_conflict, merged
 from quickfit.fixing.progress import Ticker
+from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
 from quickfit.fixing.sources import Sources, sources_of
 from quickfit.launch.target import Target
 from quickfit.proof.budget import Budget
-from quickfit.proof.observe import observe
+from quickfit.proof.observe import Observed, observe
 from quickfit.proof.outcome import MIN_GAIN, Outcome
 from quickfit.proof.pair import Setting
 from quickfit.proof.prove import Claim, Prover
@@ -91,16 +92,22 @@ def told(request: Request, err: TextIO) -> Story:
     """
     with _scratch() as scratch:
         ticker = Ticker(err)
-        story, first_s = _begun(request, scratch, ticker)
+        story, seen = _begun(request, scratch, ticker)
         groups = _candidates(request, story)
+        if seen.failure:
+            groups = repairs(groups)
+            if not groups:
+                raise seen.unprovable(story.target.name)
         if not groups or not request.proves:
             story.outcomes = [_unproven(group[0], story) for group in groups]
             return story
         budget = Budget(request.budget_s)
         ticker = Ticker(err, lambda: budget.left_s)
-        setting = _setting(story, scratch, first_s)
+        setting = _setting(story, scratch, seen.first_s)
+        prover = Prover(setting, budget, ticker.tell, failure=seen.failure)
         try:
-            _prove_all(story, groups, Prover(setting, budget, ticker.tell), ticker)
+            if not seen.failure or not repaired_at_once(story, groups, prover, ticker):
+                _prove_all(story, groups, prover, ticker)
         except KeyboardInterrupt:
             story.is_interrupted = True
         finally:
@@ -117,23 +124,22 @@ def _scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, float]:
-    """Read the recording, or make one; return what it says, and the time to the first step."""
-    first_s = 0.0
+def _begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
+    """Read the recording, or make one; return what it says, and how it was made."""
     if request.run is not None:
         recording = read(request.run)
         target, cwd = _target_of(recording)
+        seen = Observed(request.run, 0.0, failure_of(recording))
     else:
         assert request.target is not None
         target, cwd = request.target, Path.cwd()
         target.check()
         ticker.begin(f"watching {target.name}, with everything it writes kept apart")
-        watched, first_s = observe(target, scratch / "observed", cwd=cwd, tell=ticker.tell)
+        seen = observe(target, scratch / "observed", cwd=cwd, tell=ticker.tell)
         ticker.clear()
-        recording = read(_kept(watched, target))
-    return Story(
-        recording, diagnose_recording(recording), sources_of(recording), target, cwd
-    ), first_s
+        recording = read(_kept(seen.recording, target))
+    story = Story(recording, diagnose_recording(recording), sources_of(recording), target, cwd)
+    return story, seen
 
 
 def _kept(watched: Path, target: Target) -> Path:

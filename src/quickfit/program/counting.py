@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from quickfit.program import Module, Program, argument, keyword, name_of, own_nodes
 from quickfit.program.parameters import assigned_to_self, default_of, position_of
-from quickfit.program.values import Group, Instance, Made, Routine, Value
+from quickfit.program.values import Computed, Group, Instance, Made, Routine, Value
 
-MAX_DEPTH = 12
+MAX_DEPTH = 16
 Number = int | float
 _OPERATIONS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Add: lambda a, b: a + b,
@@ -35,6 +35,8 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
 _SHAPED = frozenset(("zeros", "ones", "empty", "full", "random", "random_sample"))
 _SIDES = frozenset(("rand", "randn"))
 _SIZED = frozenset(("randint", "integers", "normal", "uniform", "standard_normal", "choice"))
+# NumPy that gives one number for each it gets.
+_EACH = frozenset(("sin", "cos", "tan", "tanh", "exp", "log", "log1p", "sqrt", "square", "abs"))
 _KEEPING = frozenset(("astype", "array", "asarray", "list", "tuple", "sorted", "copy"))
 
 
@@ -63,8 +65,16 @@ class Counting:
             return self._called(node)
         if isinstance(node, ast.Subscript):
             return self._side(node)
-        place = self._followed(node)
+        place = self._followed(node) or self._named(node)
         return place[0].number(place[1]) if place is not None else None
+
+    def _named(self, node: ast.expr) -> tuple[Counting, ast.expr] | None:
+        """Return the arithmetic that a name stands for, and where it is written."""
+        is_name = self.of is None and isinstance(node, ast.Name)
+        only = self.program.only(self.module, node) if is_name else None
+        if not isinstance(only, Computed) or not isinstance(only.node, ast.BinOp):
+            return None
+        return Counting(self.program, only.module, None, self.depth - 1), only.node
 
     @property
     def _in(self) -> Counting:
@@ -93,7 +103,7 @@ class Counting:
         """Return how many elements something has; None where that is not known."""
         if self.depth == 0:
             return None
-        place = self._followed(node)
+        place = self._followed(node) or self._kept(node)
         if place is not None:
             return place[0].length(place[1])
         if self.of is not None and not isinstance(node, ast.Call | ast.List | ast.ListComp):
@@ -101,9 +111,22 @@ class Counting:
         only = self.program.only(self.module, node)
         return self._length_of(only) if only is not None else None
 
+    def _kept(self, node: ast.expr) -> tuple[Counting, ast.expr] | None:
+        """Return where an attribute of an object of the program is set, if only once."""
+        if self.of is not None or not isinstance(node, ast.Attribute):
+            return None
+        owner = self.program.only(self.module, node.value)
+        if not isinstance(owner, Instance):
+            return None
+        given = assigned_to_self(owner.made, node.attr)
+        inside = Counting(self.program, owner.made.module, owner, self.depth - 1)
+        return (inside, given[0]) if len(given) == 1 else None
+
     def _length_of(self, value: Value) -> int | None:
         if isinstance(value, Group):
             return self._elements(value)
+        if isinstance(value, Computed):
+            return Counting(self.program, value.module, None, self.depth - 1)._joined(value.node)
         if not isinstance(value, Made):
             return None
         inner = Counting(self.program, value.module, None, self.depth - 1)
@@ -112,12 +135,29 @@ class Counting:
             is_method = value.method and isinstance(call.func, ast.Attribute)
             kept = call.func.value if is_method else (call.args[0] if call.args else None)  # type: ignore[attr-defined]
             return inner.length(kept) if kept is not None else None
+        if name in _EACH and value.maker.startswith("numpy.") and call.args:
+            return inner.length(call.args[0])
         if name in ("range", "arange") and len(call.args) == 1:
             return _whole(inner.number(call.args[0]))
         if name in _SIDES:
             return _whole(inner.number(call.args[0])) if call.args else None
         shape = argument(call, "shape", 0) if name in _SHAPED else None
         return inner.first(shape or keyword(call, "size") if name in _SHAPED | _SIZED else None)
+
+    def _joined(self, node: ast.expr) -> int | None:
+        """Return how long the sum, product or the like of arrays and numbers is."""
+        if not isinstance(node, ast.BinOp):
+            return None
+        sides = [side for side in (node.left, node.right) if self.number(side) is None]
+        if any(self._is_list(side) for side in sides):
+            return None  # of lists, a sum is both, one behind the other
+        lengths = {self.length(side) for side in sides}
+        return lengths.pop() if len(lengths) == 1 else None
+
+    def _is_list(self, node: ast.expr) -> bool:
+        only = self.program.only(self.module, node)
+        is_made = isinstance(only, Made) and only.maker.startswith("builtins.")
+        return only is None or is_made or isinstance(only, Group)
 
     def first(self, shape: ast.expr | None) -> int | None:
         """Return the first side of a shape."""

@@ -34,6 +34,8 @@ _DRAWN = frozenset(
         *("standard_normal", "gauss"),
     )
 )
+# Methods of a picture of Pillow that TensorFlow has no operation for.
+_ONLY_PILLOW = frozenset(("rotate", "filter", "transform", "quantize", "paste", "point", "enhance"))
 MAX_DEPTH = 3
 
 
@@ -68,7 +70,9 @@ def python_maps(program: Program, module: Module) -> Iterator[PythonMap]:
 
 
 def _has_in_tensorflow(done: Work) -> bool:
-    """Tell whether no NumPy of its own kind is called, and no chance but of plain numbers."""
+    """Tell whether nothing of its own kind is called, and no chance but of plain numbers."""
+    if done.methods & _ONLY_PILLOW:
+        return False
     drawn = [name.rsplit(".", 1)[-1] for name in done.calls if ".random." in f".{name}"]
     if not set(drawn) <= _DRAWN:
         return False

@@ -25,6 +25,8 @@ def shortened(
         lists: the two.
         is_silent: nothing is said there of unequal lengths.
     """
+    if not is_silent and not any(_may_be_cut(tracer, each) for each in lists):
+        return None  # asked first, because it is quick
     one, other = (tracer.trace(each) for each in lists)
     if one.is_open or other.is_open or one.shuffles or other.shuffles:
         return None
@@ -44,6 +46,14 @@ def shortened(
         used,
         f"{does}, which is only cut to a length: behind the first of them, the pairs are wrong",
     )
+
+
+def _may_be_cut(tracer: ShortTracer, use: ast.expr) -> bool:
+    """Tell whether a list is cut where it is used, or where its name gets it."""
+    values: list[ast.expr | None] = [use]
+    if isinstance(use, ast.Name):
+        values = [binding.value for binding in tracer.bindings.reaching(use, use.id)]
+    return any(isinstance(v, ast.Subscript) and _is_head(v.slice) for v in values)
 
 
 class ShortTracer(Tracer):
@@ -67,7 +77,8 @@ class ShortTracer(Tracer):
 
     def _left(self, call: ast.Call) -> ast.expr | None:
         """Return the list of which a function of the program gives some items."""
-        only = self.program.only(self.module, call.func) if call.args else None
+        is_asked = bool(call.args) and self._may_be_own(call.func)
+        only = self.program.only(self.module, call.func) if is_asked else None
         if not isinstance(only, Routine) or isinstance(only.node, ast.Lambda):
             return None
         nodes = own_nodes(only.node)
@@ -79,6 +90,14 @@ class ShortTracer(Tracer):
         name = names.pop() if len(names) == 1 else ""
         at = position_of(only.module, only.node, name)
         return argument(call, name, at) if name and at >= 0 else None
+
+    def _may_be_own(self, called: ast.expr) -> bool:
+        """Tell whether a function may be one of the program; to follow all of them takes long."""
+        root = called.value if isinstance(called, ast.Attribute) else called
+        if not isinstance(root, ast.Name):
+            return False
+        kinds = {b.kind for b in self.bindings.reaching(root, root.id)}
+        return bool(kinds) and kinds <= {"def", "from", "import"}
 
     def kept_of(self, function: Function, value: ast.expr | None) -> str:
         """Return the parameter of which a value has some items; empty where that is not sure."""

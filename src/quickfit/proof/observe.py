@@ -4,53 +4,89 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit.errors import FixError
-from quickfit.launch.place import run_facts
+from quickfit.launch.place import Place, run_facts
+from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.target import Target
 from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
-from quickfit.recording import folder as folders
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
 # How long a script may take to its first step.
 PATIENCE_S = 300.0
+NO_STEP = f"made no step of training within {PATIENCE_S:.0f} s"
 _POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a script.
+
+    Args:
+        recording: its folder.
+        first_s: the time to its first step; 0 where it made none.
+        failure: why it made no step; empty where it did.
+    """
+
+    recording: Path
+    first_s: float
+    failure: str = ""
+
+    def unprovable(self, name: str) -> FixError:
+        """Return the error that says so, for whoever has no repair for it either."""
+        return FixError(
+            f"{name}: {self.failure}\nThere is nothing to prove a fix on. To see what it does:\n"
+            f"    quickfit run {name}"
+        )
 
 
 def observe(
     target: Target, folder: Path, *, cwd: Path, tell: Callable[[str], None] = lambda text: None
-) -> tuple[Path, float]:
-    """Run a script without harm to anything; return its recording and the time to its first step.
+) -> Observed:
+    """Run a script without harm to anything, until enough was seen, it ends, or stands still.
 
     Raises:
-        FixError: it ended with an error, cannot be tried safely, or made no step.
+        FixError: it cannot be tried safely.
     """
     began_s = time.monotonic()
     with started(target, folder, cwd=cwd) as trial:
-        folders.write_run_file(trial.recording, run_facts(target, cwd))
-        first_s = _watch(trial, tell)
-        failure = trial.failure()
-        recording = trial.recording
-    if first_s is None:
-        why = failure or f"made no step of training within {PATIENCE_S:.0f} s"
-        raise FixError(
-            f"{target.name}: {why}\nThere is nothing to prove a fix on. To see what it does:\n"
-            f"    quickfit run {target.name}"
-        )
-    return recording, first_s - began_s
+        place = Place(trial.recording, trial.recording, run_facts(target, cwd))
+        place.note()
+        first_s = _watch(trial, place, tell)
+        failure = trial.failure() or _silence(place)
+        place.note(exit_code=trial.process.poll())
+    if first_s is not None:
+        return Observed(trial.recording, first_s - began_s)
+    seen = Observed(trial.recording, 0.0, failure or NO_STEP)
+    if trial.is_unsafe:
+        raise seen.unprovable(target.name)
+    return seen
 
 
-def _watch(trial: Trial, tell: Callable[[str], None]) -> float | None:
+def _silence(place: Place) -> str:
+    """Return what was said of a run that stands still for a known reason; empty for others."""
+    told = [one for one in place.facts.get("quiet") or [] if one.get("cause")]
+    stuck = [one for one in told if one.get("kind") == "stuck"]
+    return f"stands still: {stuck[-1]['summary']}" if stuck else ""
+
+
+def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | None:
     """Wait until enough was seen; return when the first step was."""
     began_s, first_s = time.monotonic(), None
+    quiet = QuietWatch(place, trial.process.pid)
     limit = MEMORY_SHARE * free_bytes()
     while not trial.has_ended:
         time.sleep(_POLL_S)
         steps = trial.steps()
         now_s = time.monotonic()
         tell(f"{steps} steps")
+        if not steps:
+            quiet.poll()
+            if _silence(place):
+                break
         if first_s is None and steps:
             first_s = now_s
         if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):

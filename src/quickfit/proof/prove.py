@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,15 +59,26 @@ class Prover:
         setting: what all trials have in common.
         budget: the time for all of them.
         tell: called with what is being done, often.
+        failure: why the original makes no step, where that is known already.
     """
 
-    def __init__(self, setting: Setting, budget: Budget, tell: Tell = lambda text: None) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        budget: Budget,
+        tell: Tell = lambda text: None,
+        *,
+        failure: str = "",
+    ) -> None:
         self._setting = setting
         self._budget = budget
         self._tell = tell
         self._pair_s = PAIR_S
         self._trials = 0
         self._originals: tuple[_Kept, _Kept] | None = None
+        if failure:
+            nothing = _Kept(Results(), failure, 0, is_over=True)
+            self._originals = (nothing, nothing)
 
     def prove(self, claim: Claim) -> Outcome:
         """Compare the results of a change with the original's, then measure it in pairs."""
@@ -94,6 +106,8 @@ class Prover:
         else:
             (edited,) = self._keep([claim.texts])
             first, again = self._originals
+        if claim.change.kind == FixClass.REPAIRS and first.failure:
+            return _repaired(first, edited)
         if edited.failure:
             return Answer(None, f"the edited script {edited.failure}")
         if first.failure and claim.change.kind != FixClass.REPAIRS:
@@ -185,6 +199,26 @@ class _Kept:
     results: Results
     failure: str
     epoch_steps: int
+    is_over: bool = False
+
+
+# What Python and TensorFlow say of a file that is not there.
+_MISSING = re.compile(r"FileNotFoundError|NotFoundError|No such file or directory")
+
+
+def _repaired(first: _Kept, edited: _Kept) -> Answer:
+    """Return whether a script without a step is repaired: it trains, ends, or says what lacks."""
+    if edited.failure:
+        is_named = _MISSING.search(edited.failure) and edited.failure != first.failure
+        if is_named:
+            return Answer(FixClass.REPAIRS, f"it says at once what is missing: {edited.failure}")
+        return Answer(None, f"the edited script {edited.failure}")
+    found = judge(
+        first.results, first.results, edited.results, claimed=FixClass.REPAIRS, epoch_steps=(0, 0)
+    )
+    if found.kind is None and edited.is_over and not edited.epoch_steps:
+        return Answer(FixClass.REPAIRS, "it runs to its end")
+    return found
 
 
 def _kept(trial: Trial) -> _Kept:
@@ -192,7 +226,7 @@ def _kept(trial: Trial) -> _Kept:
     steps = int(progress.epoch_steps) if progress is not None else 0
     if progress is not None and not steps and trial.has_ended and not trial.failure():
         steps = len(progress.steps)
-    return _Kept(read_results(trial.scratch), trial.failure(), steps)
+    return _Kept(read_results(trial.scratch), trial.failure(), steps, trial.has_ended)
 
 
 def _numbered(tell: Tell, number: int) -> Tell:

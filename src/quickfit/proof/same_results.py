@@ -51,9 +51,9 @@ def judge(
         return Answer(None, "no step of training was seen")
     if not _is_finite(edited) and _is_finite(first):
         return Answer(None, "the loss is not a number")
-    batches = compare_batches(first, edited, epoch_steps)
     if claimed == FixClass.REPAIRS:
         return Answer(FixClass.REPAIRS, f"it trains: {_said_of(edited)}")
+    batches = compare_batches(first, edited, epoch_steps)
     is_comparable = _steps_apart(first, again) is None
     apart = _steps_apart(first, edited)
     if is_comparable and apart is None:

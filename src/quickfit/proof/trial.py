@@ -123,6 +123,11 @@ class Trial:
             return True
         return False
 
+    @property
+    def is_unsafe(self) -> bool:
+        """Tell whether it was ended because it would have harmed something."""
+        return self.failure().startswith("cannot be tried safely")
+
     def failure(self) -> str:
         """Return why it ended, where it did not end well; nothing while it goes well."""
         code = self.process.poll()

@@ -153,6 +153,9 @@ def test_a_map_in_another_file_is_seen():
             "    return p * np.random.default_rng(7).normal()\n", id="chance that is repeated"
         ),
         pytest.param("    return np.random.choice(p, 3)\n", id="a choice"),
+        pytest.param(
+            "    return np.asarray(Image.open(p).rotate(np.random.uniform(-9, 9)))\n", id="turned"
+        ),
         pytest.param("    return np.array(p.decode().split(','))\n", id="texts"),
         pytest.param("    time.sleep(1)\n    return np.array(p)\n", id="it waits"),
         pytest.param("    return table[p]\n", id="no library"),

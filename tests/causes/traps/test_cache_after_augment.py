@@ -206,3 +206,50 @@ def test_caches_before_the_random_map(before, after):
 )
 def test_leaves_to_a_person_a_map_that(code):
     assert spots(CAUSE, HEAD + code)[0].change is None
+
+
+BUILD = """import tensorflow as tf
+def build(x, y, *, change=None, keeps=True, shuffles=False):
+    ds = tf.data.Dataset.from_tensor_slices((x, y))
+    if change is not None:
+        ds = ds.map(change)
+    if keeps:
+        ds = ds.cache()
+    return ds.batch(8)
+"""
+RUN = """import keras
+import tensorflow as tf
+from build import build
+def noisy(x, y):
+    return x + tf.random.normal(tf.shape(x)), y
+def sure(x, y):
+    return x / 255, y
+train = build(*load(1), change=noisy)
+test = build(*load(2))
+model = keras.Sequential([])
+model.fit(train, validation_data=test, epochs=3)
+"""
+
+
+def test_tells_the_calls_of_a_helper_apart():
+    (spot,) = spots(CAUSE, {"build.py": BUILD, "run.py": RUN}, "build.py")
+    assert spot.where.line == 7
+    assert spot.related[1][0].file == "/project/run.py"
+    assert spot.change is None  # what the other call gets is cached well
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("change=noisy", "change=sure"),
+        ("change=noisy", "change=noisy, keeps=False"),
+        ("change=noisy", "change=pick()"),
+        ("change=noisy", "**options"),
+        ("epochs=3", "epochs=1"),
+        ("fit(train, validation_data=test", "fit(test, validation_data=train"),
+    ],
+)
+def test_stays_silent_on_calls_of_a_helper(before, after):
+    source = {"build.py": BUILD, "run.py": RUN.replace(before, after)}
+    assert source["run.py"] != RUN
+    assert lines(CAUSE, source, "build.py") == []

@@ -81,7 +81,11 @@ PLAIN = HEAD + LOAD + SOURCE + "ds = ds.map(load)\n"
 )
 def test_reports_a_picture_without_a_shape(text):
     (spot,) = spots(CAUSE, text)
-    assert "decode_image" in text.splitlines()[spot.where.line - 1]
+    raised, decoded = (
+        text.splitlines()[span.line - 1] for span in (spot.where, spot.related[0][0])
+    )
+    assert "resize" in raised or "central_crop" in raised
+    assert "decode_image" in decoded
     assert spot.effect is Effect.CRASHES
 
 
@@ -187,3 +191,42 @@ def test_decodes_to_three_dimensions(before, after):
     )
     assert fixed(CAUSE, text) == text.replace(before, after)
     assert spots(CAUSE, text)[0].change.kind is FixClass.REPAIRS
+
+
+OBJECT = {
+    "train.py": HEAD
+    + "from parts.changes import Prepare\n"
+    + "ds = tf.data.Dataset.list_files('*').map(Prepare(8))\n",
+    "parts/__init__.py": "",
+    "parts/changes.py": HEAD
+    + "from .reading import read\n"
+    + "class Prepare:\n"
+    + "    def __init__(self, size):\n        self.size = size\n"
+    + "    def shrink(self, image):\n"
+    + "        return tf.image.resize(image, (self.size, self.size))\n"
+    + "    def __call__(self, path):\n        return self.shrink(read(path))\n",
+    "parts/reading.py": HEAD
+    + "def read(path, decode=tf.io.decode_image):\n    return decode(tf.io.read_file(path))\n",
+}
+
+
+def test_follows_an_object_that_is_mapped_and_a_decoder_that_is_given():
+    (spot,) = spots(CAUSE, OBJECT, "parts/changes.py")
+    assert spot.where.line == 7
+    assert spot.related[0][0].file == "/project/parts/reading.py"
+    # Another decoder does not take the argument that would be written there.
+    assert spot.change is None
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("train.py", ".map(Prepare(8))", "\nfor path in ds:\n    Prepare(8)(path)"),
+        ("parts/reading.py", "decode_image", "decode_png"),
+        ("parts/changes.py", "read(path))", "read(path, tf.io.decode_jpeg))"),
+    ],
+)
+def test_stays_silent_on_an_object(file, before, after):
+    source = {**OBJECT, file: OBJECT[file].replace(before, after)}
+    assert source != OBJECT
+    assert lines(CAUSE, source, "parts/changes.py") == []

@@ -263,3 +263,76 @@ def test_reports_what_parts_examples_from_labels(code, word):
 )
 def test_stays_silent_on(code):
     assert lines(CAUSE, HEAD + code) == []
+
+
+HALVES = """
+def pictures(values, training):
+    ds = tf.data.Dataset.from_tensor_slices(values)
+    if training:
+        ds = ds.shuffle(len(values))
+    return ds.map(bright)
+def classes(values, training):
+    ds = tf.data.Dataset.from_tensor_slices(values)
+    if training:
+        ds = ds.shuffle(len(values))
+    return ds.map(hot)
+def both(x, y, training=True):
+    return tf.data.Dataset.zip((pictures(x, training), classes(y, training)))
+"""
+
+
+@pytest.mark.parametrize("call", ["both(u, v)", "both(u, v, training=True)", "both(*(u, v), True)"])
+def test_decides_conditions_for_a_call(call):
+    (spot,) = spots(CAUSE, f"{HEAD}{HALVES}{call}\nboth(u, v, False)\n")
+    assert "shuffle" in spot.summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HALVES + "both(u, v, False)\n",
+        HALVES + "both(u, v, flag)\n",
+        HALVES + "both(u, v, **options)\n",
+        HALVES.replace("len(values))", "len(values), seed=4)") + "both(u, v)\n",
+        HALVES.replace("both(x, y,", "both(x, z,").replace("classes(y,", "kinds(z,")
+        + "both(u, v)\n",
+    ],
+)
+def test_stays_silent_on_calls(text):
+    assert lines(CAUSE, HEAD + text) == []
+
+
+DROPPED = {
+    "train.py": HEAD
+    + "from clean import readable\n"
+    + "def make(folder):\n"
+    + "    paths = sorted(glob.glob(folder))\n"
+    + "    labels = [int(p[0]) for p in paths]\n"
+    + "    paths = readable(paths)\n"
+    + "    n = len(paths)\n"
+    + "    return tf.data.Dataset.from_tensor_slices((paths, labels[:n]))\n",
+    "clean.py": "import os\n"
+    "def readable(paths):\n    return [p for p in paths if os.path.getsize(p)]\n",
+}
+
+
+def test_finds_what_a_helper_leaves_out_of_one_list():
+    (spot,) = spots(CAUSE, DROPPED)
+    assert spot.where.line == 13
+    assert "`paths`" in spot.summary
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("    labels = [int(p[0]) for p in paths]\n    paths = readable(paths)\n", ""),
+        ("labels[:n]", "labels"),
+        ("labels[:n]", "[int(p[0]) for p in paths][:n]"),
+        ("    n =", "    labels = [int(p[0]) for p in paths]\n    n ="),
+        ("readable(paths)\n", "sorted(paths)\n"),
+    ],
+)
+def test_stays_silent_on_lists(before, after):
+    text = DROPPED["train.py"].replace(before, after)
+    assert text != DROPPED["train.py"]
+    assert lines(CAUSE, {**DROPPED, "train.py": text}) == []

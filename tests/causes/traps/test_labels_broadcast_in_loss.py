@@ -669,3 +669,60 @@ def test_keeps_labels_that_fit_already_in_a_loss_of_its_own():
     )
     better = "tf.reshape(truth, tf.shape(guess)) - guess"
     assert fixed(CAUSE, text) == text.replace("truth - guess", better)
+
+
+NETS = """import keras
+def net(shape, sizes=(8, 4), flat=False):
+    model = keras.Sequential([keras.Input(shape)])
+    if flat:
+        model.add(keras.layers.Flatten())
+    for size in sizes:
+        model.add(keras.layers.Dense(size))
+    model.add(keras.layers.Dense(1))
+    return model
+"""
+USES = """import keras
+import numpy as np
+import tensorflow as tf
+from nets import net
+def load(n, seed):
+    return np.zeros((n, 28, 28)), np.zeros(n)
+def batches(x, y, training):
+    ds = tf.data.Dataset.from_tensor_slices((x, y))
+    return ds.shuffle(9).batch(8) if training else ds.batch(8)
+x, y = load(9, 1)
+model = net(x.shape[1:])
+model.compile("adam", "mse")
+model.fit(batches(*load(9, 1), True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("x.shape[1:])", "(28, 28), flat=False)"),
+        ("batches(*load(9, 1), True)", "x, y"),
+        ("batches(*load(9, 1), True)", "batches(*load(n=9, seed=1), training=False)"),
+    ],
+)
+def test_decides_the_layers_of_a_model_for_a_call(before, after):
+    source = {"nets.py": NETS, "train.py": USES.replace(before, after)}
+    assert seen(source) == [(12, "wrong-results")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.shape[1:])", "x.shape[1:], flat=True)"),
+        ("x.shape[1:])", "x.shape[1:], flat=flag)"),
+        ("x.shape[1:])", "x.shape[1:], **options)"),
+        ("(n, 28, 28)", "(n, 28)"),
+        ("batches(*load(9, 1), True)", "batches(*other(9, 1), True)"),
+        ("batches(*load(9, 1), True)", "batches(*load(9, 1), **options)"),
+    ],
+)
+def test_stays_silent_on_a_model_for_a_call(before, after):
+    source = {"nets.py": NETS, "train.py": USES.replace(before, after)}
+    assert source["train.py"] != USES
+    assert seen(source) == []

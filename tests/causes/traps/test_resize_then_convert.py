@@ -194,3 +194,61 @@ def test_takes_a_call_over_lines_as_it_is():
 def test_leaves_a_type_of_less_room_to_a_person():
     text = PLAIN.replace("tf.float32", "tf.float16")
     assert spots(CAUSE, text)[0].change is None
+
+
+CAMERA = """import numpy as np
+import tensorflow as tf
+class Frames:
+    def __init__(self, top):
+        self.top = top
+    def cut(self, image):
+        return image[self.top :]
+    def shrink(self, image):
+        return tf.image.resize(image, (8, 8))
+    def scale(self, image):
+        return tf.image.convert_image_dtype(image, tf.float32)
+    def prepare(self, image, angle):
+        return self.scale(self.shrink(self.cut(image))), angle
+    def make(self, images, angles, *, training):
+        ds = tf.data.Dataset.from_tensor_slices((images, angles))
+        if training:
+            ds = ds.shuffle(9)
+        return ds.map(self.prepare).batch(8)
+def record(n):
+    images = np.random.default_rng(n).integers(0, 255, (n, 9, 9, 3)).astype(np.uint8)
+    return images, np.zeros(n)
+ds = Frames(2).make(*record(9), training=True)
+"""
+DIGITS = """import keras
+import tensorflow as tf
+(x, y), _ = keras.datasets.cifar10.load_data()
+def prepare(image, label):
+    image = tf.image.resize(image, (8, 8))
+    return tf.image.convert_image_dtype(image, tf.float32), label
+ds = tf.data.Dataset.from_tensor_slices((x, y)).map(prepare)
+"""
+
+
+@pytest.mark.parametrize(("text", "line"), [(CAMERA, 11), (DIGITS, 6)])
+def test_follows_arrays_of_bytes(text, line):
+    assert lines(CAUSE, text) == [line]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CAMERA.replace("np.uint8", "np.float32"),
+        CAMERA.replace(".astype(np.uint8)", ""),
+        CAMERA.replace(
+            "self.scale(self.shrink(self.cut(image)))", "self.shrink(self.scale(image))"
+        ),
+        CAMERA.replace("images, np.zeros(n)", "images / 255, np.zeros(n)"),
+        CAMERA.replace("make(*record(9), training", "make(*load(9), training"),
+        CAMERA + "other = Frames(2).make(*load(9), training=False)\n",
+        DIGITS.replace("(x, y))", "(x / 255, y))"),
+        DIGITS.replace("\ndef", "\nx = x.astype('float32') / 255\ndef"),
+    ],
+)
+def test_stays_silent_on_other_arrays(text):
+    assert text not in (CAMERA, DIGITS)
+    assert lines(CAUSE, text) == []

@@ -29,7 +29,8 @@ Fix class: same results. The training and the metrics are the same; they are rea
 
 When it is wrong: on a CPU, `float(loss)` alone costs microseconds, and no run is reported for it;
 the text of a script does not say where it will run. A value that the loop goes by is needed. A
-loop that runs all of its step eagerly has a larger problem, which `missing-tf-function` reports.
+tensor that is printed as it is, which everybody sees, is a hint. A loop that runs all of its step
+eagerly has a larger problem, which `missing-tf-function` reports.
 """
 
 from __future__ import annotations
