@@ -34,7 +34,7 @@ def test_every_table_and_column_of_the_recording_is_described():
             assert f"`{column.name}`" in text, f"{table}.{column.name}"
 
 
-@pytest.mark.parametrize("command", ["run", "report", "fix", "attach", "explain", "demo"])
+@pytest.mark.parametrize("command", ["run", "report", "fix", "check", "attach", "explain", "demo"])
 def test_every_command_is_in_the_readme_and_teaches_with_an_example(command):
     assert f"quickfit {command}" in README
     shown = subprocess.run(

@@ -18,7 +18,8 @@ ds = ds.shuffle(
     AUTO,
 )
 """
-ERROR = "{{function_node __wrapped__Shuffle_device_/job:x}} `buffer_size` must be greater than zero but found -1 [Op:ShuffleDatasetV3]"
+WRAPPED = "{{function_node __wrapped__Shuffle_device_/job:x}}"
+ERROR = f"{WRAPPED} `buffer_size` must be greater than zero but found -1 [Op:ShuffleDatasetV3]"
 
 
 def written(source, **given):

@@ -13,6 +13,7 @@ from quickfit.fixes.change import Change, Edit
 from quickfit.fixing import story as module
 from quickfit.fixing.story import Request, _target_of, joined, told
 from quickfit.launch.target import Target
+from quickfit.proof.observe import Observed
 from stories import BATCH, MAP, TEXT, outcome, story, write_script
 
 import builders
@@ -20,6 +21,7 @@ from report.builders import diagnosis, generator_finding, map_finding
 
 RUN = Path("run.qfrun")
 SAME, MAY = FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS
+REPAIRS = FixClass.REPAIRS
 
 
 @pytest.fixture
@@ -40,8 +42,8 @@ class Proofs:
     def __init__(self):
         self.claims, self.whys, self.setting = [], {}, None
 
-    def __call__(self, setting, budget, tell):
-        self.setting, self.budget = setting, budget
+    def __call__(self, setting, budget, tell, *, failure=""):
+        self.setting, self.budget, self.failure = setting, budget, failure
         tell("pair 1 of 3")
         return self
 
@@ -61,11 +63,12 @@ def tell(home, monkeypatch):
     """Tell a story about given candidates; return it, what was asked of the prover, and stderr."""
     proofs = Proofs()
 
-    def run(*groups, request=None, without=(), findings=None, whys=None):
+    def run(*groups, request=None, without=(), findings=None, whys=None, failure=""):
         proofs.whys = whys or {}
         found = findings or [group[0].finding for group in groups]
         begun = story(home, diagnosis=diagnosis(*found))
-        monkeypatch.setattr(module, "_begun", lambda *args: (begun, 4.0))
+        seen = Observed(RUN, 4.0, failure)
+        monkeypatch.setattr(module, "_begun", lambda *args: (begun, seen))
         answer = [list(group) for group in groups], list(without)
         monkeypatch.setattr(module, "candidates", lambda *args: answer)
         monkeypatch.setattr(module, "Prover", proofs)
@@ -85,6 +88,32 @@ def test_each_candidate_is_proven_and_then_all_together(home, tell):
     assert texts == [text, TEXT.replace("32", "256"), text.replace("32", "256")]
     assert "quickfit: 1 of 2: sequential-map" in err
     assert "quickfit: all accepted ones together" in err
+
+
+def test_repairs_of_a_script_that_makes_no_step_are_proven_together(home, tell):
+    other = candidate(home, BATCH, kind=REPAIRS, finding=generator_finding())
+    found, proofs, _ = tell(
+        [candidate(home, kind=REPAIRS)], [other], failure="ended with exit code 1"
+    )
+    assert [claim.cause for claim in proofs.claims] == ["sequential-map + py-generator-input"]
+    assert [one.cause for one in found.outcomes] == ["sequential-map", "py-generator-input"]
+    assert all(one.is_accepted for one in found.outcomes)
+    assert proofs.failure == "ended with exit code 1"
+
+
+def test_repairs_that_do_not_hold_together_are_proven_one_by_one(home, tell):
+    other = candidate(home, BATCH, kind=REPAIRS, finding=generator_finding())
+    both = "sequential-map + py-generator-input"
+    found, proofs, _ = tell(
+        [candidate(home, kind=REPAIRS)], [other], failure="ended", whys={both: "it crashes"}
+    )
+    assert [claim.cause for claim in proofs.claims][:2] == [both, "sequential-map"]
+    assert len(found.accepted) == 2
+
+
+def test_a_script_that_makes_no_step_and_has_no_repair_is_said(home, tell):
+    with pytest.raises(FixError, match="ended with exit code 1: KeyError"):
+        tell([candidate(home)], failure="ended with exit code 1: KeyError")
 
 
 def test_one_accepted_fix_needs_no_proof_of_all_together(home, tell):

@@ -109,7 +109,8 @@ def test_a_loop_that_does_not_hand_it_over_in_every_step_is_fine(old, new):
         pytest.param("        value = self.last\n        self.v = value.numpy()\n", id="another"),
         pytest.param("        self.v = self.v + value\n", id="it stays a tensor"),
         pytest.param(
-            "        value = float(value)\n        if value < self.best:\n            self.keep()\n",
+            "        value = float(value)\n"
+            "        if value < self.best:\n            self.keep()\n",
             id="it goes by the value",
         ),
     ],

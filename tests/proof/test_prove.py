@@ -14,7 +14,7 @@ from quickfit.proof import prove as module
 from quickfit.proof.budget import Budget
 from quickfit.proof.kept import Batch, Results
 from quickfit.proof.pair import PairResult, Setting
-from quickfit.proof.prove import Claim, Prover, _is_open, _Kept, _why_not
+from quickfit.proof.prove import Claim, Prover, _is_open, _Kept, _repaired, _why_not
 
 SAME, EQUIVALENT = FixClass.SAME_RESULTS, FixClass.EQUIVALENT
 REPAIRS, MAY = FixClass.REPAIRS, FixClass.MAY_CHANGE_RESULTS
@@ -327,3 +327,40 @@ def test_the_budget_ends_them_too(trials, tmp_path):
     (edited,) = prover._keep([{"train.py": b"x"}])
     assert edited.failure
     assert clock.now_s < 31.0
+
+
+MISSING = "ended with exit code 1: FileNotFoundError: [Errno 2] No such file: 'data/1.png'"
+
+
+def ended(failure="", *, trains=False, is_over=True):
+    found = results(0.5) if trains else Results()
+    return _Kept(found, failure, 1 if trains else 0, is_over)
+
+
+@pytest.mark.parametrize(
+    ("edited", "said"),
+    [
+        pytest.param(ended(trains=True), "it trains", id="it trains"),
+        pytest.param(ended(), "it runs to its end", id="a script without training"),
+        pytest.param(ended(MISSING), "it says at once what is missing", id="a missing file"),
+    ],
+)
+def test_a_script_that_made_no_step_is_repaired_when(edited, said):
+    answer = _repaired(ended("ended with exit code 1: ValueError"), edited)
+    assert answer.kind == FixClass.REPAIRS
+    assert answer.text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        pytest.param(ended("ended with exit code 1: KeyError"), id="it still crashes"),
+        pytest.param(ended(is_over=False), id="it still stands still"),
+    ],
+)
+def test_a_script_that_made_no_step_is_not_repaired_when(edited):
+    assert _repaired(ended("stands still: a lock"), edited).kind is None
+
+
+def test_the_same_missing_file_is_no_repair():
+    assert _repaired(ended(MISSING), ended(MISSING)).kind is None

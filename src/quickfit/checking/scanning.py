@@ -18,9 +18,10 @@ from quickfit.program import Program
 from quickfit.program.files import decoded
 from quickfit.program.magics import parse
 from quickfit.program.notebook import read_notebook
+from quickfit.program.together import together
 
 NOTEBOOK = ".ipynb"
-# A text without these words uses neither; it is read for its syntax alone.
+# A text without these words uses neither; unless others that do import it, only its syntax counts.
 WORDS = (b"tensorflow", b"keras")
 
 
@@ -63,10 +64,22 @@ class Scanner:
         except SourceError as error:
             trouble = trouble_of(path, str(error), line=error.line, column=error.column)
             return Checked(path, troubles=(trouble,), sha256=sha256)
-        if not any(word in data for word in WORDS):
+        if not any(word in data for word in WORDS) and not self._is_helper(path):
             return Checked(path, troubles=(*troubles, *_syntax(path, text)), sha256=sha256)
         self._texts = {path: text}
         return self._scan(path, text, troubles, sha256)
+
+    def _is_helper(self, path: str) -> bool:
+        """Tell whether a file runs together with one that trains: what it reads is trained on."""
+        others = together(self._program, path) - {path}
+        return any(self._trains(other) for other in others)
+
+    def _trains(self, path: str) -> bool:
+        try:
+            text = self._program.files.text(path)
+        except SourceError:
+            return False
+        return any(word.decode() in text for word in WORDS)
 
     def _data(self, path: str) -> bytes:
         given = self._task.given.get(path)

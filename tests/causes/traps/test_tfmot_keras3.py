@@ -7,14 +7,15 @@ from quickfit.findings import Effect
 
 from programs import lines, spots
 
-HEAD = "import tensorflow as tf\nimport tensorflow_model_optimization as tfmot\n"
+LATE = "import tensorflow as tf\nimport tensorflow_model_optimization as tfmot\n"
+HEAD = "from tensorflow import keras\n" + LATE
 MODEL = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 PLAIN = HEAD + MODEL + "pruned = tfmot.sparsity.keras.prune_low_magnitude(model)\n"
 
 
 def test_reports_a_model_of_keras_3():
     (spot,) = spots(CAUSE, PLAIN)
-    assert spot.where.line == 4
+    assert spot.where.line == 5
     assert spot.effect is Effect.CRASHES
     assert "`model` is of Keras 3" in spot.summary
     assert spot.change is None
@@ -52,6 +53,10 @@ def test_reports(text):
 @pytest.mark.parametrize(
     "text",
     [
+        pytest.param(
+            PLAIN.removeprefix("from tensorflow import keras\n"),
+            id="`tf.keras` is first used behind the import that asks for Keras 2",
+        ),
         pytest.param(PLAIN.replace("tf.keras", "tf_keras") + "import tf_keras\n", id="tf_keras"),
         pytest.param(
             'import os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"\n' + PLAIN, id="legacy Keras"

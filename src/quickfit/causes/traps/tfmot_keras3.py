@@ -5,13 +5,14 @@ With TensorFlow 2.16 and later it takes them from the package `tf_keras`; a mode
 or `tf.keras` is one of Keras 3 and is refused with a ValueError, although its type has the name
 that the message asks for (`You passed an object of type: Sequential`).
 
-How it shows: a function of the toolkit is called with a model or layer of Keras 3, and nothing in
-the program asks for Keras 2.
+How it shows: a function of the toolkit is called with a model or layer of Keras 3, Keras is imported
+by its own name or before the toolkit, and nothing in the program asks for Keras 2. (The toolkit asks
+for it when it is imported; a `tf.keras` that is first used behind that is Keras 2.)
 
 Example:
-    import tensorflow as tf
+    import keras
     import tensorflow_model_optimization as tfmot
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model = keras.Sequential([keras.layers.Dense(1)])
     model = tfmot.sparsity.keras.prune_low_magnitude(model)
 
 Use instead:
@@ -30,9 +31,11 @@ well, before the first import, and nothing is reported.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.errors import SourceError
 from quickfit.findings import Effect, Spotted, Symptom
 from quickfit.program import Module, Program, name_of
 from quickfit.program.models import is_model_value
@@ -43,6 +46,13 @@ TOOLKIT = "tensorflow_model_optimization"
 FUNCTIONS = (
     *("prune_low_magnitude", "quantize_model", "quantize_annotate_model"),
     *("quantize_annotate_layer", "cluster_weights"),
+)
+_TOOLKIT_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{TOOLKIT}\b", re.MULTILINE)
+_KERAS_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+keras\b|from[ \t]+keras\b)", re.MULTILINE)
+_EARLY_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+tensorflow[ \t]+import[^\n]*\bkeras\b"
+    r"|(?:from|import)[ \t]+tensorflow\.keras\b)",
+    re.MULTILINE,
 )
 
 
@@ -56,7 +66,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if is_guarded(module, call) or not _is_of_keras3(program, module, call.args[0]):
             continue
-        if uses_legacy_keras(program, module):
+        if uses_legacy_keras(program, module) or not _is_imported_first(program):
             continue
         code = module.code(call.args[0])
         shown = f"`{code}`" if "\n" not in code and len(code) < 40 else "what it is given"
@@ -65,6 +75,23 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             summary=f"`{name.rsplit('.', 1)[1]}` takes models of Keras 2; {shown} is of Keras 3",
             effect=Effect.CRASHES,
         )
+
+
+def _is_imported_first(program: Program) -> bool:
+    """Tell whether Keras 3 is there before the toolkit is imported, which asks for Keras 2 itself.
+
+    `tf.keras` is looked up when it is used: behind the toolkit's import that is Keras 2.
+    """
+    for path in program.files.paths:
+        try:
+            text = program.files.text(path)
+        except SourceError:
+            continue
+        toolkit = _TOOLKIT_IMPORT.search(text)
+        end = toolkit.start() if toolkit is not None else len(text)
+        if _KERAS_IMPORT.search(text) or _EARLY_IMPORT.search(text, 0, end):
+            return True
+    return False
 
 
 def _other_names(module: Module) -> set[str]:

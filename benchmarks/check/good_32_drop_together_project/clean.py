@@ -1,0 +1,11 @@
+import os
+
+
+def readable(path, minimum=50):
+    return os.path.getsize(path) >= minimum
+
+
+def drop_broken(paths):
+    good = [p for p in paths if readable(p)]
+    print(f"{len(paths) - len(good)} broken files")
+    return good
