@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from quickfit.causes import catalogue
+from quickfit.cli.main import app
 from quickfit.recording.schema import TABLES, columns
 
 ROOT = Path(__file__).parent.parent
@@ -48,13 +50,8 @@ def test_every_command_is_in_the_readme_and_teaches_with_an_example(command):
 
 @pytest.mark.parametrize("cause", sorted(catalogue()))
 def test_explain_prints_the_page_of(cause):
-    shown = subprocess.run(
-        [sys.executable, "-m", "quickfit", "explain", cause],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert "Why it is slow" in shown
+    shown = CliRunner().invoke(app(), ["explain", cause]).stdout
+    assert "Why it is slow" in shown or "What goes wrong" in shown
 
 
 def test_make_targets_of_the_readme_exist():

@@ -39,6 +39,7 @@ from quickfit.errors import SourceError
 from quickfit.findings import Effect, Spotted, Symptom
 from quickfit.program import Module, Program, name_of
 from quickfit.program.models import is_model_value
+from quickfit.program.together import together
 from quickfit.program.values import Instance, Made, Parameter, Value
 from quickfit.program.versions import is_guarded, uses_legacy_keras
 
@@ -66,7 +67,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if is_guarded(module, call) or not _is_of_keras3(program, module, call.args[0]):
             continue
-        if uses_legacy_keras(program, module) or not _is_imported_first(program):
+        if uses_legacy_keras(program, module) or not _is_imported_first(program, module):
             continue
         code = module.code(call.args[0])
         shown = f"`{code}`" if "\n" not in code and len(code) < 40 else "what it is given"
@@ -77,12 +78,12 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         )
 
 
-def _is_imported_first(program: Program) -> bool:
+def _is_imported_first(program: Program, module: Module) -> bool:
     """Tell whether Keras 3 is there before the toolkit is imported, which asks for Keras 2 itself.
 
     `tf.keras` is looked up when it is used: behind the toolkit's import that is Keras 2.
     """
-    for path in program.files.paths:
+    for path in together(program, module.path):
         try:
             text = program.files.text(path)
         except SourceError:
