@@ -5,9 +5,9 @@ With TensorFlow 2.16 and later it takes them from the package `tf_keras`; a mode
 or `tf.keras` is one of Keras 3 and is refused with a ValueError, although its type has the name
 that the message asks for (`You passed an object of type: Sequential`).
 
-How it shows: a function of the toolkit is called with a model or layer of Keras 3, Keras is imported
-by its own name or before the toolkit, and nothing in the program asks for Keras 2. (The toolkit asks
-for it when it is imported; a `tf.keras` that is first used behind that is Keras 2.)
+How it shows: a function of the toolkit is called with a model or layer of Keras 3, Keras is
+imported by its own name or before the toolkit, and nothing in the program asks for Keras 2. (The
+toolkit asks for it when it is imported; a `tf.keras` first used behind that is Keras 2.)
 
 Example:
     import keras
