@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import random
 import re
 import resource
@@ -156,7 +157,7 @@ def tree(name: str, sample: int, seed: int) -> None:
     chosen = random.Random(seed).sample(told["findings"], min(sample, len(told["findings"])))
     for finding in chosen:
         where = finding["where"]
-        place = f"{Path(where['file']).relative_to(folder)}:{where['line']}"
+        place = f"{os.path.relpath(where['file'], folder)}:{where['line']}"
         print(f"    {place} {finding['cause']}: {finding['summary']}")
 
 
