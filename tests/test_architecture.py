@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "source": set(),
     "pipeline_model": set(),
     "program": {"findings"},
+    "shapes": {"program", "findings"},
+    "patterns": {"program", "shapes", "findings"},
     "measuring": set(),
     "probes": {"recording", "pipeline_model"},
     "launch": {"probes", "recording", "diagnosis", "report", "findings", "trial", "liveness"},
@@ -26,7 +28,7 @@ MAY_IMPORT = {
     "trial": {"probes"},
     "signals": {"recording", "source", "pipeline_model", "findings", "measuring"},
     "fixes": {"findings", "source"},
-    "causes": {"signals", "findings", "source", "fixes", "program"},
+    "causes": {"signals", "findings", "source", "fixes", "program", "shapes", "patterns"},
     "diagnosis": {"causes", "signals", "findings", "recording", "fixes", "program"},
     "proof": {"launch", "recording", "signals", "measuring", "findings", "fixes", "trial"},
     "fixing": {

@@ -43,9 +43,9 @@ from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.fixes.steps_compiled import compiled_step
 from quickfit.fixes.steps_extracted import extracted_step
+from quickfit.patterns.eager_steps import eager_steps
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
-from quickfit.program.eager_steps import eager_steps
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step

@@ -31,8 +31,8 @@ from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted,
 from quickfit.fixes.change import Change
 from quickfit.fixes.keras_calls import compiled_step
 from quickfit.fixes.script import Project
+from quickfit.patterns.eager import asked_for, is_needed, switched_on, without_argument
 from quickfit.program import Module, Program, name_of
-from quickfit.program.eager import asked_for, is_needed, switched_on, without_argument
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.eager import eager_step

@@ -49,10 +49,10 @@ from quickfit.fixes.compile_helper import one_compile_of_helper
 from quickfit.fixes.fit_history import fit_with_history
 from quickfit.fixes.fit_once import one_compile, one_fit
 from quickfit.fixes.script import Project
+from quickfit.patterns.refits import refits
 from quickfit.program import Module, Program, name_of
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
-from quickfit.program.refits import refits
 from quickfit.signals import Signals
 from quickfit.signals.fit_calls import FitCalls, fit_calls
 from quickfit.signals.gains import gain

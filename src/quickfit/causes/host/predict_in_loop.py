@@ -35,12 +35,12 @@ from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted,
 from quickfit.fixes.change import Change
 from quickfit.fixes.predicting import predictions
 from quickfit.fixes.script import Project
+from quickfit.patterns.rows import is_one_row
+from quickfit.patterns.training_rounds import is_round_of_training
 from quickfit.program import Module, Program, argument
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import draws, is_for_tests, shows_live, waits_for_someone
 from quickfit.program.receivers import model_of
-from quickfit.program.rows import is_one_row
-from quickfit.program.training_rounds import is_round_of_training
 from quickfit.program.turns import Turns, is_given_new, is_kept, is_many, turns
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain

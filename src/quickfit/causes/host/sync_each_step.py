@@ -49,11 +49,11 @@ from quickfit.fixes.metric_reads import metrics_out_of_loop
 from quickfit.fixes.script import Project
 from quickfit.fixes.seldom_prints import seldom_shown
 from quickfit.fixes.sunk_reads import reads_where_shown
+from quickfit.patterns.handed_reads import handed_reads
+from quickfit.patterns.step_reads import step_reads
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
-from quickfit.program.handed_reads import handed_reads
 from quickfit.program.purposes import is_for_tests
-from quickfit.program.step_reads import step_reads
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.keras_calls import metric_samples

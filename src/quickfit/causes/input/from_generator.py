@@ -49,9 +49,9 @@ from quickfit.fixes.array_generators import arrays_to_dataset
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
 from quickfit.fixes.script import Project
+from quickfit.patterns.file_generators import file_generators
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
-from quickfit.program.file_generators import file_generators
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s

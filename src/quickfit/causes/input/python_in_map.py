@@ -57,10 +57,10 @@ from quickfit.fixes.image_generators import installed_pillow
 from quickfit.fixes.image_maps import python_map
 from quickfit.fixes.numpy_maps import numpy_map
 from quickfit.fixes.script import Project
+from quickfit.patterns.python_maps import python_maps as python_calls
 from quickfit.program import Module, Program, name_of
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
-from quickfit.program.python_maps import python_maps as python_calls
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage

@@ -30,10 +30,10 @@ from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted,
 from quickfit.fixes.chain_parallel import parallel_map
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.patterns.elements import steps
 from quickfit.program import Module, Program, argument, is_open
 from quickfit.program.datasets import Stage as Mapping
 from quickfit.program.datasets import chains
-from quickfit.program.elements import steps
 from quickfit.program.keywords import with_keyword as given_keyword
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals

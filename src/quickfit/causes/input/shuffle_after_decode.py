@@ -32,9 +32,9 @@ from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted,
 from quickfit.fixes.chain_shuffle import shuffle_first
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
+from quickfit.patterns.elements import steps
 from quickfit.program import Module, Program, argument
 from quickfit.program.datasets import Chain, chains
-from quickfit.program.elements import steps
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.refills import gain_of_overlap, holds_decoded, refill

@@ -37,10 +37,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.patterns.rebuilds import Rebuild, loaded_again, searched
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
-from quickfit.program.rebuilds import Rebuild, loaded_again, searched
 from quickfit.signals import Signals
 from quickfit.signals.model_rounds import Rounds, is_growing, model_rounds
 

@@ -37,10 +37,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.patterns.retraced import retraced
 from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
-from quickfit.program.retraced import retraced
 from quickfit.signals import Signals
 from quickfit.signals.kept_objects import keeping_line, said_by
 from quickfit.signals.kept_traces import KeptTraces, grown_graph, kept_traces

@@ -58,11 +58,11 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, advice, silence_finding
 from quickfit.findings import Change, Effect, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.patterns.generators import goes_round_on
+from quickfit.patterns.rounds import failing_round
+from quickfit.patterns.skipping import Skip, skips
+from quickfit.patterns.swallowing import head, is_for_training, tells, written
 from quickfit.program import Module, Program
-from quickfit.program.generators import goes_round_on
-from quickfit.program.rounds import failing_round
-from quickfit.program.skipping import Skip, skips
-from quickfit.program.swallowing import head, is_for_training, tells, written
 from quickfit.signals import Signals
 
 

@@ -34,9 +34,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, advice, silence_finding
 from quickfit.findings import Change, Edit, Effect, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.patterns.generators import Endless, endless_input
 from quickfit.program import Module, Program
 from quickfit.program.fitting import Feed, feeds, fittings, is_missing
-from quickfit.program.generators import Endless, endless_input
 from quickfit.program.keyword_dicts import unpacked
 from quickfit.program.values import Instance
 from quickfit.program.versions import uses_legacy_keras

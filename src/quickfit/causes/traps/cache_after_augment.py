@@ -31,13 +31,13 @@ from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 from quickfit.fixes.chain import chain_of
 from quickfit.fixes.chain_order import reordered
 from quickfit.fixes.script import Script
+from quickfit.patterns.consumers import consumers
+from quickfit.patterns.elements import Step, steps
+from quickfit.patterns.mixing import mixes
 from quickfit.program import Module, Program, argument
-from quickfit.program.consumers import consumers
 from quickfit.program.datasets import Chain, Stage, chains, chains_of
-from quickfit.program.elements import Step, steps
 from quickfit.program.fitting import Feed
 from quickfit.program.frames import Frame
-from quickfit.program.mixing import mixes
 from quickfit.program.reaching import Reach
 from quickfit.program.repeats import repeat
 from quickfit.program.situations import conditions, frames_of

@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.tensors import is_traced, origins, tensor_of
 from quickfit.program import Module, Program, argument, is_open
 from quickfit.program.keywords import with_keyword
-from quickfit.program.tensors import is_traced, origins, tensor_of
 from quickfit.program.values import Made
 from quickfit.program.versions import is_guarded
 

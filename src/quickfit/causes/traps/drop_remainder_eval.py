@@ -28,8 +28,8 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Effect, FixClass, Span, Spotted, Symptom
+from quickfit.patterns.consumers import consumers
 from quickfit.program import Module, Program, argument
-from quickfit.program.consumers import consumers
 from quickfit.program.datasets import chains
 from quickfit.program.fitting import Feed
 

@@ -35,12 +35,12 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.file_names import refused_names
+from quickfit.patterns.gone import Gone
+from quickfit.patterns.gone_arguments import gone_arguments
+from quickfit.patterns.gone_members import gone_members
+from quickfit.patterns.gone_names import gone_names
 from quickfit.program import Module, Program, name_of
-from quickfit.program.file_names import refused_names
-from quickfit.program.gone import Gone
-from quickfit.program.gone_arguments import gone_arguments
-from quickfit.program.gone_members import gone_members
-from quickfit.program.gone_names import gone_names
 from quickfit.program.versions import is_guarded, uses_legacy_keras
 
 

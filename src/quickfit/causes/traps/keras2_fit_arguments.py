@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.keras_methods import is_models
 from quickfit.program import Module, Program, argument, name_of, own_nodes
 from quickfit.program.arguments import removed
-from quickfit.program.keras_methods import is_models
 from quickfit.program.values import Instance
 from quickfit.program.versions import is_guarded, uses_legacy_keras
 

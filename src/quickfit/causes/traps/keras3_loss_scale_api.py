@@ -40,16 +40,16 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
-from quickfit.program import Module, Program, argument, name_of
-from quickfit.program.gradients import is_applied, only_applied
-from quickfit.program.optimizers import (
+from quickfit.patterns.gradients import is_applied, only_applied
+from quickfit.patterns.optimizers import (
     SCALING,
     is_optimizer_value,
     is_plain,
     receiver,
     wrapping,
 )
-from quickfit.program.policies import float16_setting
+from quickfit.patterns.policies import float16_setting
+from quickfit.program import Module, Program, argument, name_of
 from quickfit.program.values import Instance, Made, Routine, Value
 from quickfit.program.versions import is_guarded, uses_legacy_keras
 

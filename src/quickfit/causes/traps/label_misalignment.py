@@ -30,11 +30,11 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Effect, Spotted, Symptom
+from quickfit.patterns.pairs import ZIP, disorder
+from quickfit.patterns.parallel import partings
+from quickfit.patterns.partings import Parting
 from quickfit.program import Module, Program
 from quickfit.program.datasets import Stage
-from quickfit.program.pairs import ZIP, disorder
-from quickfit.program.parallel import partings
-from quickfit.program.partings import Parting
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:

@@ -58,8 +58,8 @@ from quickfit.fixes.label_shapes import fitting_loss, is_one_side_more, repaired
 from quickfit.fixes.pooled_heads import is_map_for_a_number, pooled_head
 from quickfit.fixes.script import Project
 from quickfit.program import Module, Program
-from quickfit.program.mismatch_words import spotted
-from quickfit.program.mismatches import mismatches
+from quickfit.shapes.mismatch_words import spotted
+from quickfit.shapes.mismatches import mismatches
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 

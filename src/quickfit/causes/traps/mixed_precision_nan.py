@@ -31,10 +31,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.outputs import model_of, trainings
+from quickfit.patterns.policies import float16_setting
 from quickfit.program import Module, Program, argument, is_open, keyword
 from quickfit.program.keywords import with_keyword
-from quickfit.program.outputs import model_of, trainings
-from quickfit.program.policies import float16_setting
 from quickfit.program.values import External, Literal, Made, Value
 
 _LAYERS = ("Dense", "Activation", "Softmax", "Conv1D", "Conv2D", "Conv3D", "EinsumDense")

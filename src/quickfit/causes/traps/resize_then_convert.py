@@ -33,10 +33,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.byte_images import dtype_of, is_bytes
+from quickfit.patterns.rescaling import is_rescaled
+from quickfit.patterns.tensors import Element, origins, tensor_of
 from quickfit.program import Module, Program, argument, keyword
-from quickfit.program.byte_images import dtype_of, is_bytes
-from quickfit.program.rescaling import is_rescaled
-from quickfit.program.tensors import Element, origins, tensor_of
 from quickfit.program.values import External, Literal, Made, Value
 
 CONVERT = "tensorflow.image.convert_image_dtype"

@@ -33,12 +33,12 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Edit, Effect, FixClass, Span, Spotted, Symptom
+from quickfit.patterns.batch_functions import Batched
+from quickfit.patterns.batching import arrays, batched, is_several
+from quickfit.patterns.step_counts import counts_samples, is_length
 from quickfit.program import Module, Program
 from quickfit.program.arguments import removed
-from quickfit.program.batch_functions import Batched
-from quickfit.program.batching import arrays, batched, is_several
 from quickfit.program.fitting import Feed, feeds, fittings
-from quickfit.program.step_counts import counts_samples, is_length
 from quickfit.program.values import Literal
 
 

@@ -50,12 +50,12 @@ from quickfit.findings import (
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.fixes.whole_epochs import all_of_the_data, endless_generator, repeated_data
+from quickfit.patterns.batching import batched
+from quickfit.patterns.epochs import Epochs, epochs_of, leaves_last_batch
+from quickfit.patterns.step_counts import counts_samples
 from quickfit.program import Module, Program
 from quickfit.program.arguments import removed
-from quickfit.program.batching import batched
-from quickfit.program.epochs import Epochs, epochs_of, leaves_last_batch
 from quickfit.program.fitting import Feed, feeds, fittings
-from quickfit.program.step_counts import counts_samples
 from quickfit.program.versions import uses_legacy_keras
 from quickfit.signals import Signals
 from quickfit.signals.epoch_lengths import EpochLengths, epoch_lengths

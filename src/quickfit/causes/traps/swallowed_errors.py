@@ -44,10 +44,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Effect, Spotted, Symptom
-from quickfit.program import Module, Program
-from quickfit.program.feeding import gives_samples, loses
-from quickfit.program.skipping import skips
-from quickfit.program.swallowing import (
+from quickfit.patterns.feeding import gives_samples, loses
+from quickfit.patterns.skipping import skips
+from quickfit.patterns.swallowing import (
     clauses,
     head,
     is_bare,
@@ -56,6 +55,7 @@ from quickfit.program.swallowing import (
     waits,
     written,
 )
+from quickfit.program import Module, Program
 
 _FATES = {
     "left-out": "leaves out every sample that fails, without a word",

@@ -42,11 +42,11 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
+from quickfit.patterns.gradients import APPLIES, Step, is_on_its_way, steps
+from quickfit.patterns.optimizers import SCALING, is_plain, wrapping
+from quickfit.patterns.policies import Setting, float16_setting
 from quickfit.program import Module, Program, is_open, keyword
-from quickfit.program.gradients import APPLIES, Step, is_on_its_way, steps
 from quickfit.program.models import BASES
-from quickfit.program.optimizers import SCALING, is_plain, wrapping
-from quickfit.program.policies import Setting, float16_setting
 from quickfit.program.values import Instance, Made, Member, Value
 from quickfit.program.versions import uses_legacy_keras
 

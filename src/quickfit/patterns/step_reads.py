@@ -1,0 +1,181 @@
+"""Values that a hand-written training loop takes out of its step in every turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quickfit.patterns.training import (
+    compiles,
+    is_epochs,
+    is_over_dataset,
+    runs_step,
+    tapes,
+    updates,
+)
+from quickfit.program import Module, Program, name_of
+from quickfit.program.bindings import Binding
+from quickfit.program.module import LOOPS
+from quickfit.program.turns import is_many, turns
+
+READS = ("numpy", "item", "float", "int")
+SHOWS = ("print",)
+# Fewer steps than this are a try-out.
+MIN_STEPS = 20
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True)
+class StepRead:
+    """A call that waits for a value of the step.
+
+    Args:
+        call: the call.
+        value: the tensor or metric.
+        loop: that runs the step.
+        home: where the loop stands, if elsewhere.
+        through: the call in the loop that hands the value over.
+    """
+
+    call: ast.Call
+    value: ast.expr
+    loop: Loop
+    home: Module | None = None
+    through: ast.Call | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the value is printed as it is, which everybody sees."""
+        return name_of(self.call.func) in SHOWS
+
+
+def step_reads(program: Program, module: Module) -> Iterator[StepRead]:
+    """Yield what reads a value in every step of a loop that trains, the first of a statement."""
+    told: set[ast.stmt] = set()
+    trains: dict[ast.AST, bool] = {}
+    for call in (*module.calls(*READS), *module.calls(*SHOWS)):
+        loops = module.loops(call)
+        if not loops or module.statement(call) in told or not is_plain(module, call, loops[0]):
+            continue
+        for value in read_by(call):
+            if not is_of_step(program, module, value, loops[0]):
+                continue
+            if loops[0] not in trains:
+                trains[loops[0]] = trains_on(program, module, loops[0])
+            if trains[loops[0]] and not decides(module, call, loops[0]):
+                told.add(module.statement(call))
+                yield StepRead(call, value, loops[0])
+                break
+
+
+def read_by(call: ast.Call) -> list[ast.expr]:
+    """Return the expressions whose values a call may wait for."""
+    name = name_of(call.func)
+    if name in ("numpy", "item"):
+        is_method = isinstance(call.func, ast.Attribute) and not call.args
+        return [call.func.value] if is_method and isinstance(call.func, ast.Attribute) else []
+    if not isinstance(call.func, ast.Name):
+        return []  # `tf.print` and its like are operations
+    parts: list[ast.expr] = []
+    for given in call.args:
+        shown = given.values if isinstance(given, ast.JoinedStr) else [given]
+        parts += [s.value if isinstance(s, ast.FormattedValue) else s for s in shown]
+    return parts
+
+
+def is_plain(module: Module, call: ast.Call, loop: Loop) -> bool:
+    """Tell whether every turn of a loop runs a call: it stands under no condition."""
+    child, above = call, module.parent(call)
+    node: ast.AST = child
+    while above is not None and above is not loop:
+        is_branch = isinstance(above, ast.If | ast.IfExp | ast.ExceptHandler | ast.BoolOp)
+        if is_branch or isinstance(above, ast.Lambda | ast.Assert | ast.Return):
+            return False
+        node, above = above, module.parent(above)
+    body = loop.body
+    # What comes behind `if …: continue` or `break` is not run in every turn.
+    before = body[: body.index(node)] if node in body else body
+    return not any(_may_leave(statement) for statement in before)
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.If):
+        return False
+    return any(isinstance(n, ast.Continue) for n in ast.walk(statement))
+
+
+def is_of_step(program: Program, module: Module, value: ast.expr, loop: Loop) -> bool:
+    """Tell whether a value is what the step of this turn gives, or a metric after it."""
+    if isinstance(value, ast.Call) and name_of(value.func) == "result":
+        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        return owner is not None and program.maker(module, owner).startswith("keras.metrics.")
+    if isinstance(value, ast.Call) and name_of(value.func) in ("reduce_mean", "reduce_sum"):
+        is_given = bool(value.args) and isinstance(value.args[0], ast.Name)
+        return is_given and is_of_step(program, module, value.args[0], loop)
+    if isinstance(value, ast.Call):
+        return module.loops(value)[:1] == [loop] and runs_step(program, module, value)
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Name) and is_of_step(program, module, value.value, loop)
+    if not isinstance(value, ast.Name):
+        return False
+    bindings = program.files.bindings(module).reaching(value, value.id)
+    return bool(bindings) and all(_is_result(program, module, b, loop) for b in bindings)
+
+
+def _is_result(program: Program, module: Module, binding: Binding, loop: Loop) -> bool:
+    """Tell whether a name is given by a call of the step in this very loop, or under its tape."""
+    if binding.kind != "value" or module.loops(binding.node)[:1] != [loop]:
+        return False
+    if isinstance(binding.value, ast.Call) and runs_step(program, module, binding.value):
+        return True
+    block = module.around(binding.node, ast.With)
+    is_tape = block in tapes(program, module) and isinstance(binding.value, ast.Call)
+    return is_tape and block is not None and module.is_in(block, loop)
+
+
+def trains_on(program: Program, module: Module, loop: Loop) -> bool:
+    """Tell whether each turn of a loop is one step of a training that takes many."""
+    if is_epochs(loop) and not is_over_dataset(program, module, loop):
+        return False  # one step with all of the data: it takes as long as an epoch
+    around = turns(program, module, loop.body[0])
+    function = module.function(loop)
+    decorators = getattr(function, "decorator_list", [])
+    if any(compiles(program, module, d) for d in decorators):
+        return False  # what prints here does so once, while it is traced
+    if not is_many(program, around, MIN_STEPS):
+        return False
+    inside = list(ast.walk(loop))
+    if any(block in inside for block in tapes(program, module)) and updates(inside):
+        return not _is_nested(module, loop, inside)
+    calls = [n for n in inside if isinstance(n, ast.Call) and module.loops(n)[:1] == [loop]]
+    return any(runs_step(program, module, call) for call in calls)
+
+
+def _is_nested(module: Module, loop: Loop, inside: list[ast.AST]) -> bool:
+    """Tell whether the tape stands in a loop of its own inside this one."""
+    tape = [n for n in inside if isinstance(n, ast.Call) and name_of(n.func) == "GradientTape"]
+    return all(module.loops(call)[:1] != [loop] for call in tape)
+
+
+def decides(module: Module, call: ast.Call, loop: Loop | ast.FunctionDef) -> bool:
+    """Tell whether a loop goes by the value: it is compared, or given to what comes next."""
+    statement = module.statement(call)
+    if isinstance(statement, ast.If | ast.While | ast.Assert) or _is_collected(module, call):
+        return True
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return isinstance(statement, (ast.Return, *LOOPS))
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    tests = [n.test for n in ast.walk(loop) if isinstance(n, ast.If | ast.While | ast.IfExp)]
+    return any(isinstance(n, ast.Name) and n.id in names for t in tests for n in ast.walk(t))
+
+
+def _is_collected(module: Module, call: ast.Call) -> bool:
+    """Tell whether whole arrays are collected, to be put together later."""
+    above = module.parent(call)
+    if not isinstance(above, ast.Call) or name_of(above.func) not in ("append", "extend"):
+        return False
+    kept = ast.unparse(above.func.value) if isinstance(above.func, ast.Attribute) else ""
+    joined = module.calls("concatenate", "vstack", "hstack", "concat")
+    return any(ast.unparse(c.args[0]) == kept for c in joined if c.args)
