@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from quickfit.program import gone, gone_arguments, gone_members, gone_tensorflow
+from quickfit.patterns import gone, gone_arguments, gone_members, gone_tensorflow
 
 pytestmark = pytest.mark.tf
 
