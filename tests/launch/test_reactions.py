@@ -86,10 +86,14 @@ def test_the_report_comes_within_two_seconds_of_an_unanswered_ctrl_c(tmp_path):
 
 
 def test_ctrl_z_and_fg_stop_and_continue_the_script(tmp_path):
-    (tmp_path / "train.py").write_text("print('rea' + 'dy', input())\n")
+    (tmp_path / "train.py").write_text(
+        "print('awa' + 'ke', flush=True)\nprint('rea' + 'dy', input())\n"
+    )
     with Terminal(("sh", "-i"), tmp_path) as terminal:
         terminal.type(" ".join([*QUICKFIT, "run", "train.py"]).encode() + b"\n")
-        terminal.read_until(b"recording in")
+        # A Ctrl-Z while the script's process is being made stops it half made, and no shell hears
+        # of that: so it is with every program that starts another.
+        terminal.read_until(b"awake")
         terminal.type(CTRL_Z)
         terminal.read_until(b"Stopped")
         time.sleep(0.7)  # longer than quickfit waits for a signal at a time
