@@ -24,9 +24,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 -m "not tf"
+	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
 
 test: check
+	$(BIN)/python -m pytest -q -n 2 -m loads_tf --durations=5
 	$(BIN)/python -m pytest -q -m tf --durations=10
 
 bench: $(STAMP)

@@ -1,6 +1,7 @@
 """quickfit: why is this Keras/TensorFlow training slow, stuck or slowing down.
 
-`import quickfit` loads no TensorFlow. `quickfit.Watch` records and reports from inside a script.
+`import quickfit` loads no TensorFlow. `quickfit.Watch` records and reports from inside a script;
+`quickfit.data` builds fast input.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quickfit import data
     from quickfit.integrations import Watch
 
 __version__ = "0.1.0"
 
-__all__ = ["Watch", "__version__"]
+__all__ = ["Watch", "__version__", "data"]
 
 
 def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import this package too
@@ -20,4 +22,8 @@ def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import 
         from quickfit.integrations import Watch
 
         return Watch
+    if name == "data":
+        import quickfit.data
+
+        return quickfit.data
     raise AttributeError(f"module 'quickfit' has no attribute {name!r}")
