@@ -53,7 +53,7 @@ def test_fires_at_the_line_that_builds():
     assert memory_severity(finding.exhaustion) == "severe"
     told = {fact.what: fact.value for fact in finding.evidence}
     assert told["more models are alive per round"] == pytest.approx(1.0, rel=0.3)
-    assert "clear_session" in fix(finding, search()).example
+    assert 'get_context("spawn")' in fix(finding, search()).example
 
 
 def test_where_the_session_is_cleared_already_a_process_is_advised():
