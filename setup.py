@@ -5,15 +5,21 @@ Without a compiler the install goes on: `quickfit.data.pixels` then resizes with
 
 from setuptools import Extension, setup
 
+_PIXELS = "src/quickfit/data/pixels"
+
 setup(
     ext_modules=[
         Extension(
             "quickfit.data.pixels._resample",
-            ["src/quickfit/data/pixels/_resample.c"],
-            extra_compile_args=["-O3"],
+            [f"{_PIXELS}/_resample.c"],
+            depends=[f"{_PIXELS}/_vectors.h", f"{_PIXELS}/_weights.h"],
+            # Fused multiply-add would round the weights differently on another processor.
+            extra_compile_args=["-O3", "-ffp-contract=off"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,
         )
-    ]
+    ],
+    # One wheel for all versions of Python that are supported.
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

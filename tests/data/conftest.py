@@ -1,4 +1,4 @@
-"""TensorFlow for the tests marked `loads_tf`: loaded once per process, warnings of its own left out."""
+"""TensorFlow for the tests marked `loads_tf`: loaded once per process, without its own warnings."""
 
 import warnings
 

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     BAD_NAME = "bad-name"
     UNSAFE_PATH = "unsafe-path"
     LINK_LOOP = "link-loop"
+    NO_CLASS = "no-class"
 
 
 @dataclass(frozen=True, slots=True)
