@@ -1,0 +1,165 @@
+"""`data.generator`: a Python function, run ahead of the training, as a `tf.data.Dataset`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quickfit import units
+from quickfit.data.workers.layout import Layout, Leaf, shape_text
+from quickfit.data.workers.plan import DEFAULT_BATCH, Options, Plan, planned
+from quickfit.data.workers.results import TEXT, leaves, packed, structure_of
+from quickfit.data.workers.supply import Supply
+from quickfit.errors import UsageError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Batches that TensorFlow holds ready beside those in the making: the next step finds one.
+_READY_BATCHES = 2
+
+
+def generator(
+    fn: Any,  # Any: a function, a generator function, a Keras PyDataset
+    items: Any = None,  # Any: a number or a sequence
+    *,
+    workers: int | None = None,
+    kind: str = "auto",
+    ordered: bool = True,
+    batch: int | None = DEFAULT_BATCH,
+    shuffle: bool = False,
+    seed: int | None = None,
+    signature: Any = None,  # Any: tf.TensorSpec, nested
+    prefetch: int | None = None,
+    on_error: str = "raise",
+    drop_remainder: bool = False,
+    setup: Callable[[], object] | None = None,
+) -> tf.data.Dataset:
+    """Run `fn` on items in background workers and return the batches as a dataset.
+
+    Example:
+        ds = generator(load, paths, batch=32, shuffle=True, seed=1)
+        model.fit(ds, epochs=10)
+
+    Args:
+        fn: called with one item, returns an array, a tuple or a dict of arrays, numbers or texts.
+            If it has a parameter `rng`, it is given a `numpy.random.Generator` of its own. A
+            generator function without arguments runs in one worker. A Keras `PyDataset` gives
+            its own batches, without `items`.
+        items: a number n for 0 to n-1, a list of paths, any sequence.
+        workers: how many; as many as cores by default.
+        kind: "processes" (any Python code), "threads" (code that lets go of the GIL), or "auto":
+            processes where the function can be carried there and takes longer than 0.2 ms.
+        ordered: whether batches come in the order of the items, or as they are finished.
+        batch: results in a batch; None yields them one by one, of any shape.
+        shuffle: a new order of the items in each epoch.
+        seed: the same order and the same random numbers per item again, for any number of workers.
+        signature: `tf.TensorSpec`s of one result, nested as it is; found by calling `fn` on the
+            first item otherwise.
+        prefetch: batches in the making at a time.
+        on_error: "raise", or "skip" for leaving out items that fail; `dataset.skipped` has them.
+        drop_remainder: whether a last, smaller batch is dropped.
+        setup: called once in each worker before anything else.
+
+    Raises:
+        UsageError: an argument cannot be used.
+        PipelineError: the first item fails. Later ones fail inside `fit`, with the same text.
+    """
+    options = Options(
+        workers, kind, ordered, batch, shuffle, seed, prefetch, on_error, drop_remainder, setup
+    )
+    plan = planned(fn, items, options)
+    layout = None if signature is None else _layout(signature, plan)
+    supply = Supply(plan, layout)
+    return _dressed(_dataset(supply), supply)
+
+
+def _layout(signature: Any, plan: Plan) -> Layout:  # Any: nested specs
+    import tensorflow as tf
+
+    found = []
+    for name, spec in leaves(signature):
+        if not isinstance(spec, tf.TensorSpec) or spec.shape.rank is None:
+            raise UsageError(
+                f"generator(signature=...): {spec!r}{name and ' at ' + name} is no tf.TensorSpec"
+                " with a known number of dimensions"
+            )
+        shape = tuple(spec.shape.as_list())
+        if plan.rows is not None and None in shape:
+            raise UsageError(
+                f"generator(signature=...): {spec!r}{name and ' at ' + name} leaves a length open,"
+                " and a batch needs equal shapes. Use batch=None and `.padded_batch`"
+            )
+        dtype = TEXT if spec.dtype == tf.string else np.dtype(spec.dtype.as_numpy_dtype)
+        found.append(Leaf(name, dtype, shape))
+    return Layout(structure_of(signature), tuple(found), plan.rows)
+
+
+def _dataset(supply: Supply) -> tf.data.Dataset:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_generator(supply.batches, output_signature=_signature(supply))
+    if supply.count is not None:
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(supply.count))
+    return dataset.prefetch(_READY_BATCHES)
+
+
+def _signature(supply: Supply) -> Any:  # Any: nested specs
+    import tensorflow as tf
+
+    layout, options = supply.layout, supply.plan.options
+    rows = (layout.rows if options.drop_remainder else None,) if layout.rows else ()
+    specs = []
+    for leaf in layout.leaves:
+        dtype = tf.string if leaf.is_text else _tensor_type(leaf)
+        specs.append(tf.TensorSpec((*rows, *leaf.shape), dtype))
+    return packed(layout.structure, iter(specs))
+
+
+def _tensor_type(leaf: Leaf) -> Any:  # Any: tf.DType
+    import tensorflow as tf
+
+    try:
+        return tf.as_dtype(leaf.dtype)
+    except TypeError:
+        raise UsageError(
+            f"TensorFlow has no type for {leaf.dtype}{leaf.name and ' at ' + leaf.name}: let the"
+            " function return another, for example with .astype('float32')"
+        ) from None
+
+
+def _dressed(dataset: tf.data.Dataset, supply: Supply) -> tf.data.Dataset:
+    """Give the dataset words a person can read, and what was left out; it stays what it is."""
+    text = _described(supply)
+    words = {"__repr__": lambda _: text, "__str__": lambda _: text}
+    dataset.__class__ = type("GeneratorDataset", (type(dataset),), words)
+    dataset.skipped = supply.skipped
+    dataset.close = supply.close
+    # TensorFlow may keep the function longer than the dataset.
+    weakref.finalize(dataset, supply.close)
+    return dataset
+
+
+def _described(supply: Supply) -> str:
+    plan, layout = supply.plan, supply.layout
+    rows = f"batches of {plan.rows}" if plan.rows else "single results"
+    what = f"{units.count(len(plan.items))} items, " if plan.items is not None else ""
+    if plan.py_dataset is not None:
+        what, rows = "", f"{units.count(len(plan.items or ()))} batches of its own"
+    kinds = "process" if supply.staffing.uses_processes else "thread"
+    count = f"{plan.workers} {kinds}" + ("es" if kinds == "process" else "s") * (plan.workers > 1)
+    parts = ", ".join(
+        f"{leaf.name.strip('[]')}: " * bool(leaf.name)
+        + ("text" if leaf.is_text else str(leaf.dtype))
+        + f" {shape_text(leaf.shape)}"
+        for leaf in layout.leaves
+    )
+    order = "shuffled" if plan.options.shuffle else "in order"
+    order = order if plan.options.ordered else "as finished"
+    return (
+        f"<generator `{plan.name}`: {what}{rows}, {order}; each {parts}; {count}"
+        f" ({supply.staffing.reason})>"
+    )
