@@ -1,0 +1,172 @@
+"""Compares two pipelines: each runs in a process of its own, and they are let run in turn.
+
+One after the other they would meet different machines; in turn, they meet the same one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import quickfit
+from quickfit.data.speed.figures import Span, together
+from quickfit.data.speed.racer import READY
+from quickfit.data.speed.target import Options
+from quickfit.errors import PipelineError
+from quickfit.measuring.interleave import SETTLE_S, Block, pause, take_turns
+from quickfit.measuring.intervals import Measured, interval
+
+ROUNDS = 6
+MIN_ROUNDS = 3
+_POLL_S = 0.05
+_STDERR = 2
+# Found last, so that nothing beside quickfit comes before what Python has.
+_PROGRAM = (
+    f"import sys; sys.path.append({str(Path(quickfit.__file__).parents[1])!r});"
+    " from quickfit.data.speed.racer import main; main()"
+)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two pipelines side by side; `ratio` is how many times as fast the second one is."""
+
+    names: tuple[str, str]
+    spans: tuple[Span, Span]
+    ratio: Measured
+
+    @property
+    def is_different(self) -> bool:
+        """Tell whether one is faster than the other, as far as this can tell."""
+        return self.ratio.low > 1.0 or self.ratio.high < 1.0
+
+
+@dataclass(frozen=True)
+class _Mark:
+    at_s: float
+    examples: int
+    cpu_s: float
+
+
+def race(
+    targets: tuple[str, str],
+    options: Options,
+    *,
+    seconds: float,
+    warmup_s: float,
+    tell: Callable[[str, float], None] = lambda what, share: None,
+) -> Race:
+    """Measure two targets in turn, for so many seconds each.
+
+    Raises:
+        PipelineError: one of them ended or is too slow to be compared.
+    """
+    with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as folder:
+        files = (Path(folder, "first"), Path(folder, "second"))
+        runners: list[subprocess.Popen[bytes]] = []
+        try:
+            for target, file in zip(targets, files, strict=True):
+                tell(f"starting {target}", 0.0)
+                runners.append(_started(target, options, warmup_s, file))
+                _wait_until_ready(runners[-1], file, target)
+                pause(runners[-1].pid)
+            tell("measuring in turn", 0.0)
+            blocks = take_turns(
+                [runner.pid for runner in runners],
+                rounds=ROUNDS,
+                block_s=seconds / ROUNDS + SETTLE_S,
+                tell=lambda done: tell("measuring in turn", done / ROUNDS),
+            )
+            for target, runner in zip(targets, runners, strict=True):
+                _check_running(runner, target, "while it was measured")
+        finally:
+            for runner in runners:
+                _end(runner)
+        marks = [marks_in(file.read_text()) for file in files]
+    return compared(targets, blocks, (marks[0], marks[1]))
+
+
+def _started(target: str, options: Options, warmup_s: float, file: Path) -> subprocess.Popen[bytes]:
+    spec = {"target": target, "options": dataclasses.asdict(options), "warmup_s": warmup_s}
+    # With -P, a `queue.py` of the user's does not hide that of Python.
+    command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(spec), str(file)]
+    # A group of its own can be stopped with all its children. What it prints is not our answer.
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=_STDERR, process_group=0)
+
+
+def _wait_until_ready(runner: subprocess.Popen[bytes], file: Path, target: str) -> None:
+    while not (file.exists() and f"{READY}\n" in file.read_text()):
+        _check_running(runner, target, "before it was warm")
+        time.sleep(_POLL_S)
+
+
+def _check_running(runner: subprocess.Popen[bytes], target: str, when: str) -> None:
+    code = runner.poll()
+    if code is not None:
+        raise PipelineError(
+            f"{target}: it ended (exit code {code}) {when}; what it said is above.\n"
+            f"Try it alone: quickfit bench {target}"
+        )
+
+
+def _end(runner: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(runner.pid, signal.SIGKILL)  # a stopped one hears nothing else
+    runner.wait()
+
+
+def marks_in(text: str) -> list[_Mark]:
+    """Return the marks of a runner; the last line may have been cut."""
+    found = []
+    for line in text.splitlines()[:-1]:
+        parts = line.split()
+        if len(parts) == 3:
+            found.append(_Mark(float(parts[0]), int(parts[1]), float(parts[2])))
+    return found
+
+
+def compared(
+    names: tuple[str, str],
+    blocks: Sequence[Block],
+    marks: tuple[Sequence[_Mark], Sequence[_Mark]],
+) -> Race:
+    """Return how two runners did in their own blocks.
+
+    Raises:
+        PipelineError: too few blocks held two elements.
+    """
+    spans = [[_span(block, marks[who]) for block in blocks if block.who == who] for who in (0, 1)]
+    ratios = [
+        second.examples_per_s / first.examples_per_s
+        for first, second in zip(*spans, strict=True)
+        if first.examples and second.examples
+    ]
+    if len(ratios) < MIN_ROUNDS:
+        empty = [sum(span.examples == 0 for span in side) for side in spans]
+        slow = names[empty.index(max(empty))]
+        raise PipelineError(
+            f"{slow}: in {max(empty)} of its {len(spans[0])} turns it made less than two elements,"
+            " so the two cannot be compared.\n"
+            "Give them more time: quickfit bench A B --seconds 60"
+        )
+    return Race(names, (together(spans[0]), together(spans[1])), interval(ratios))
+
+
+def _span(block: Block, marks: Sequence[_Mark]) -> Span:
+    """Return what was taken between the first and the last mark of a block."""
+    inside = [m for m in marks if block.begin_s + SETTLE_S <= m.at_s <= block.end_s]
+    if len(inside) < 2:
+        return Span(0, 0, 0.0, 0.0)
+    first, last = inside[0], inside[-1]
+    examples = last.examples - first.examples
+    return Span(examples, examples, last.at_s - first.at_s, last.cpu_s - first.cpu_s)

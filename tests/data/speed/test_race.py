@@ -1,0 +1,106 @@
+"""Two pipelines in turn: the arithmetic, and a real race of two generators."""
+
+import pytest
+
+from quickfit.data.speed.race import _Mark, compared, marks_in, race
+from quickfit.data.speed.target import Options
+from quickfit.errors import PipelineError
+from quickfit.measuring.interleave import Block
+
+NAMES = ("before", "after")
+
+
+def turns(count):
+    """Return blocks of one second each, A and B in turn."""
+    return [Block(place % 2, float(place), place + 1.0) for place in range(2 * count)]
+
+
+def marks(per_s, seconds=20, every_s=0.05):
+    """Return the marks of a program that is at so many examples per second all the time."""
+    count = int(seconds / every_s)
+    return [_Mark(n * every_s, round(n * every_s * per_s), n * every_s) for n in range(count)]
+
+
+def test_the_ratio_is_that_of_examples_per_second():
+    found = compared(NAMES, turns(5), (marks(1000), marks(2000)))
+    assert found.ratio.mean == pytest.approx(2.0, rel=0.01)
+    assert found.ratio.pairs == 5
+    assert found.is_different
+    assert found.spans[0].examples_per_s == pytest.approx(1000, rel=0.01)
+
+
+def test_equal_ones_are_not_different():
+    assert not compared(NAMES, turns(5), (marks(1000), marks(1001))).is_different
+
+
+def test_turns_with_too_few_elements_end_in_an_error_that_names_the_slow_one():
+    with pytest.raises(PipelineError, match=r"after: in 5 of its 5 turns.*\n.*--seconds 60"):
+        compared(NAMES, turns(5), (marks(1000), marks(1, every_s=5.0)))
+
+
+def test_a_line_that_was_cut_is_left_out():
+    assert marks_in("ready\n1.0 32 0.5\n2.0 64 0.9\n3.0 9") == [
+        _Mark(1.0, 32, 0.5),
+        _Mark(2.0, 64, 0.9),
+    ]
+
+
+SCRIPT = """
+import time
+
+BEGUN = time.perf_counter()
+
+def numbers(count):
+    for number in range(count):
+        yield sum(range(200))
+
+def endless():
+    return numbers(10**9)
+
+def short():
+    return numbers(500)
+
+def broken():
+    raise KeyError("label")
+
+def late():
+    for number in range(10**9):
+        if number > 10 and time.perf_counter() > BEGUN + 0.3:
+            raise KeyError("late")
+        yield number
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """A script in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loops.py").write_text(SCRIPT)
+    (tmp_path / "queue.py").write_text("raise RuntimeError('not the one of Python')")
+
+
+def test_two_real_programs_are_compared(script):
+    told = []
+    found = race(
+        ("loops.py:endless", "loops.py:short"),
+        Options(),
+        seconds=1.5,
+        warmup_s=0.05,
+        tell=lambda what, share: told.append(what),
+    )
+    assert found.names == ("loops.py:endless", "loops.py:short")
+    assert min(span.examples for span in found.spans) > 0
+    assert found.ratio.low <= found.ratio.mean <= found.ratio.high
+    assert told[:2] == ["starting loops.py:endless", "starting loops.py:short"]
+
+
+def test_a_program_that_fails_ends_the_race_with_its_own_words(script, capfd):
+    with pytest.raises(PipelineError, match=r"loops.py:broken: it ended \(exit code 5\)"):
+        race(("loops.py:broken", "loops.py:short"), Options(), seconds=0.6, warmup_s=0.05)
+    assert "KeyError: 'label'" in capfd.readouterr().err
+
+
+def test_a_program_that_fails_later_ends_the_race_too(script, capfd):
+    with pytest.raises(PipelineError, match=r"late: it ended \(exit code 1\)"):
+        race(("loops.py:late", "loops.py:short"), Options(), seconds=1.5, warmup_s=0.05)
+    assert "KeyError: 'late'" in capfd.readouterr().err
