@@ -1,0 +1,176 @@
+"""`quickfit pack`: images into sharded record files, resumable and verified."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quickfit.errors import UsageError
+
+if TYPE_CHECKING:
+    from quickfit.data.packing import Packed
+
+
+class Form(StrEnum):
+    """How images are stored."""
+
+    ORIGINAL = "original"
+    JPEG256 = "jpeg256"
+    RAW = "raw"
+
+
+class Check(StrEnum):
+    """How images that are stored as they are get checked."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+def pack(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SRC", help="A folder, a zip or tar archive, a CSV file, or a list of paths."
+        ),
+    ],
+    destination: Annotated[
+        str | None,
+        typer.Argument(metavar="DST", help="The folder of the pack.", show_default=False),
+    ] = None,
+    form: Annotated[
+        Form, typer.Option("--as", help="Files as they are, smaller JPEGs, or pixels of one size.")
+    ] = Form.ORIGINAL,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|HxW",
+            help="The short side of jpeg256 [256]; the size of raw [224], height first.",
+            show_default=False,
+        ),
+    ] = None,
+    quality: Annotated[int, typer.Option(metavar="1-100", help="Of the JPEGs of jpeg256.")] = 90,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Processes that work. [default: as many as help]", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Another one, another order.")] = 0,
+    shard_mb: Annotated[
+        int, typer.Option("--shard-mb", metavar="MB", help="About how large a shard is.")
+    ] = 128,
+    path_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of paths in a CSV file.")
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            "--label-column", "--labels", metavar="NAME", help="The column of labels in a CSV file."
+        ),
+    ] = None,
+    root: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the paths of a list or CSV file start.")
+    ] = None,
+    check: Annotated[
+        Check, typer.Option(help="`full` also decodes images that are stored as they are.")
+    ] = Check.QUICK,
+    max_pixels: Annotated[
+        int, typer.Option(metavar="N", help="Leave out images that have more.")
+    ] = 178_956_970,
+    keep_odd_names: Annotated[
+        bool,
+        typer.Option("--keep-odd-names", help="Pack also names with line breaks or without UTF-8."),
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Remove the pack that is in DST, and begin anew.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Only see whether a pack is whole: --verify DST")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no summary; errors only.")
+    ] = False,
+) -> None:
+    """Pack images into TFRecord files that train fast, labels and checksums with them.
+
+    \b
+        quickfit pack photos/ packed/                 class folders, files as they are
+        quickfit pack photos/ packed/ --as jpeg256    smaller JPEGs: faster to decode
+        quickfit pack photos/ packed/ --as raw        pixels: nothing to decode
+        quickfit pack train.csv packed/               paths and labels of a table
+        quickfit pack photos.zip packed/              an archive, without unpacking it
+        quickfit pack --verify packed/                is every byte as it was written?
+
+    Stop it at any moment: what is there is whole, and the same command goes on where it stopped.
+    Images that cannot be used are left out and listed in DST/rejected.jsonl with the reason.
+    The same source gives the same bytes, whatever the number of workers.
+
+    Ends with 0 if something was packed, 2 for a wrong argument, 5 if the pack cannot be made or
+    is not whole.
+    """
+    if verify:
+        _verify(source, destination, quiet=quiet)
+        return
+    if destination is None:
+        raise UsageError(
+            f"pack: the folder of the pack is missing.\nName it:\n    quickfit pack {source} PACK"
+        )
+    from quickfit.data import pack as pack_images
+
+    try:
+        packed = pack_images(
+            source,
+            destination,
+            form=form.value,
+            size=size,
+            quality=quality,
+            workers=workers,
+            seed=seed,
+            shard_bytes=shard_mb * 1_000_000,
+            path_column=path_column,
+            label_column=label_column,
+            root=root,
+            keep_odd_names=keep_odd_names,
+            check=check.value,
+            max_pixels=max_pixels,
+            restart=restart,
+            progress=not quiet,
+        )
+    except KeyboardInterrupt:
+        _tell_interrupted(destination)
+        raise
+    if not quiet:
+        _tell(packed)
+
+
+def _verify(source: str, destination: str | None, *, quiet: bool) -> None:
+    from quickfit.cli._stdout import answer_text
+    from quickfit.data.packing import verify
+
+    if destination is not None:
+        raise UsageError(
+            f"pack: --verify takes one folder, the pack.\n    quickfit pack --verify {destination}"
+        )
+    verified = verify(source, progress=not quiet)
+    if verified.faults:
+        print(f"quickfit: {verified}", file=sys.stderr)
+        raise typer.Exit(5)
+    if not quiet:
+        answer_text(f"{verified}\n")
+
+
+def _tell(packed: Packed) -> None:
+    from quickfit.cli._stdout import answer_text
+
+    answer_text(f"{packed}\n")
+
+
+def _tell_interrupted(destination: str) -> None:
+    print(
+        f"\nquickfit: interrupted. All shards in {destination} are whole.\n"
+        "The same command goes on where it stopped.",
+        file=sys.stderr,
+    )

@@ -1,0 +1,132 @@
+"""Compares what a pack was begun with to what it is asked to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from quickfit.data.packing import json_lines
+from quickfit.data.packing.example import path_bytes
+from quickfit.data.packing.layout import Layout
+from quickfit.data.packing.manifest import Manifest
+from quickfit.errors import PipelineError
+
+_MOST_NAMES = 3
+
+
+def begun(layout: Layout) -> dict[str, Any] | None:  # whatever JSON holds
+    """Return what the pack in the folder was begun with: settings and sources; None if none was.
+
+    Raises:
+        PipelineError: what is there cannot be read.
+    """
+    for file in (layout.manifest, layout.plan):
+        try:
+            return json_lines.read(file)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise PipelineError(
+                f"{file}: cannot be read: {str(error)[:200]}.\nTo make this pack anew:\n"
+                f"    quickfit pack SRC {layout.folder} --restart"
+            ) from error
+    return None
+
+
+def check_same(
+    layout: Layout,
+    before: dict[str, Any],
+    now: dict[str, Any],
+    listing: Iterable[dict[str, Any]] = (),
+) -> None:
+    """Compare what a pack was begun with to what it is asked to go on with.
+
+    Args:
+        layout: of the pack.
+        before: settings and sources it was begun with.
+        now: settings and sources it is asked to go on with.
+        listing: what the source lists now, sorted by name.
+
+    Raises:
+        PipelineError: the settings or the source differ.
+    """
+    if "settings" not in before:
+        raise PipelineError(
+            f"{layout.folder}: a restart of this pack was interrupted. Repeat it:\n"
+            f"    quickfit pack SRC {layout.folder} --restart"
+        )
+    differences = list(_settings_differences(before, now))
+    old, new = (values.get("sources") or {} for values in (before, now))
+    if any(old.get(name) != value for name, value in new.items()):
+        differences.append(f"the source has changed: {_change(layout, old, new, listing)}")
+    if differences:
+        listed = "\n".join(f"  {one}" for one in differences)
+        raise PipelineError(
+            f"{layout.folder}: the pack in this folder was begun with something else:\n{listed}\n"
+            "Go on as it was begun, name another folder, or make it anew:\n"
+            f"    quickfit pack SRC {layout.folder} --restart"
+        )
+
+
+def check_there(layout: Layout, manifest: Manifest) -> None:
+    """See that the shards of a finished pack are there, in their sizes.
+
+    Raises:
+        PipelineError: one is not.
+    """
+    for shard in manifest.shards:
+        file = layout.folder / shard.file
+        found = file.stat().st_size if file.is_file() else None
+        if found != shard.bytes:
+            what = "is missing" if found is None else f"has {found:,} bytes, not {shard.bytes:,}"
+            raise PipelineError(
+                f"{layout.folder}: this pack was finished, but {shard.file} {what}.\n"
+                f"See what else is wrong, or make it anew:\n    quickfit pack --verify "
+                f"{layout.folder}\n    quickfit pack SRC {layout.folder} --restart"
+            )
+
+
+def _settings_differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    old, new = before.get("settings") or {}, now["settings"]
+    for name, value in new.items():
+        if old.get(name) != value:
+            yield f"{name.replace('_', ' ')} was {old.get(name)}, and is now {value}"
+
+
+def _change(
+    layout: Layout, old: dict[str, Any], new: dict[str, Any], listing: Iterable[dict[str, Any]]
+) -> str:
+    """Say in what two sources differ, with names."""
+    before = layout.sources if layout.sources.exists() else layout.listing
+    try:
+        changes = list(islice(_changes(json_lines.read_lines(before), iter(listing)), 4))
+    except (OSError, ValueError, KeyError):
+        changes = []  # the numbers are enough
+    some = ", ".join(changes[:_MOST_NAMES]) + (", …" if len(changes) > _MOST_NAMES else "")
+    images = f"{old.get('count')} images before, {new.get('count')} now"
+    return f"{images} ({some or 'the classes have other names'})"
+
+
+def _changes(old: Iterator[dict[str, Any]], new: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """Yield the differences of two listings, both sorted by name."""
+    left, right = next(old, None), next(new, None)
+    while left is not None or right is not None:
+        before, now = _name(left), _name(right)
+        if left != right and before == now:
+            yield f"{_shown(right)} has another size or label"
+        elif before < now:
+            yield f"{_shown(left)} is gone"
+        elif now < before:
+            yield f"{_shown(right)} is new"
+        left = next(old, None) if before <= now else left
+        right = next(new, None) if now <= before else right
+
+
+def _name(values: dict[str, Any] | None) -> tuple[bool, bytes]:
+    """Return what orders a listing; behind all names if it has ended."""
+    return (True, b"") if values is None else (False, path_bytes(values["path"]))
+
+
+def _shown(values: dict[str, Any] | None) -> str:
+    return repr((values or {}).get("path"))

@@ -1,0 +1,144 @@
+"""What `pack` returns: what is in the pack, and how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quickfit.data.entries import Reason, Rejection
+from quickfit.data.packing import json_lines
+from quickfit.data.packing.finishing import reasons
+from quickfit.data.packing.layout import Layout
+from quickfit.data.packing.manifest import Manifest
+from quickfit.units import count, seconds, size
+
+_MOST_CLASSES = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Packed:
+    """A finished pack.
+
+    Args:
+        folder: where it is.
+        manifest: what it holds.
+        was_there: whether it had been finished before, so that nothing was done.
+        took_s: the time it took.
+        notes: what a person should know of the source.
+    """
+
+    folder: Path
+    manifest: Manifest
+    was_there: bool
+    took_s: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The images in the pack."""
+        return self.manifest.count
+
+    @property
+    def rejected(self) -> int:
+        """The images that were left out."""
+        return self.manifest.rejected
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The name of each label."""
+        return self.manifest.classes
+
+    @property
+    def class_counts(self) -> tuple[int, ...]:
+        """The images of each class."""
+        return self.manifest.class_counts
+
+    def rejections(self) -> list[Rejection]:
+        """Return what was left out, and why."""
+        return [
+            Rejection(values["path"], Reason(values["reason"]), values["detail"])
+            for values in self._rejected()
+        ]
+
+    def _rejected(self) -> list[dict[str, Any]]:  # whatever JSON holds
+        return list(json_lines.read_lines(Layout(self.folder).rejected))
+
+    def __repr__(self) -> str:
+        return f"{self.summary()}\n\n{self.reading()}"
+
+    def summary(self) -> str:
+        """Return what is in the pack in a few lines."""
+        facts = self.manifest
+        shards = f"{count(len(facts.shards))} shard{'s' if len(facts.shards) != 1 else ''}"
+        time = "" if self.was_there else f" in {seconds(self.took_s)}"
+        verb = "already packed" if self.was_there else "packed"
+        lines = [
+            f"{verb}: {count(facts.count)} images as {_form(facts)}, {size(facts.bytes)} in "
+            f"{shards}{time}: {self.folder}"
+        ]
+        if facts.classes:
+            lines.append(f"classes: {_classes(facts)}")
+        if facts.rejected:
+            rejected = self._rejected()
+            lines.append(
+                f"{count(len(rejected))} of {count(facts.count + len(rejected))} images were left "
+                f"out: {reasons(rejected)} ({Layout(self.folder).rejected})"
+            )
+        lines.extend(f"note: {_plain(note)}" for note in self.notes)
+        return "\n".join(lines)
+
+    def reading(self) -> str:
+        """Return the lines that read the pack, to copy."""
+        # Images of many sizes make batches when they are resized.
+        size = "" if self.manifest.image_shape else ", size=224"
+        return (
+            "To train on it:\n"
+            f"    dataset = quickfit.data.records({str(self.folder)!r}, batch=32{size})\n\n"
+            "Or without quickfit:\n" + _indented(plain_reading(self.folder, self.manifest))
+        )
+
+
+def _form(facts: Manifest) -> str:
+    settings = facts.settings
+    if facts.form == "jpeg256":
+        return f"JPEG, short side at most {settings['size']}, quality {settings['quality']}"
+    if facts.form == "raw":
+        return f"raw pixels {settings['size']}"
+    return "they are"
+
+
+def _classes(facts: Manifest) -> str:
+    pairs = list(zip(facts.classes, facts.class_counts, strict=True))
+    some = ", ".join(f"{_plain(name)} {count(number)}" for name, number in pairs[:_MOST_CLASSES])
+    more = len(pairs) - _MOST_CLASSES
+    return some + (f", and {count(more)} more" if more > 0 else "")
+
+
+def _plain(name: str) -> str:
+    """Return a name that cannot move the cursor or break the encoding of a terminal."""
+    return name if name.isprintable() else repr(name)
+
+
+def plain_reading(folder: Path, facts: Manifest) -> str:
+    """Return the TensorFlow code that reads a pack, with its feature spec."""
+    types = {"bytes": "tf.string", "int64": "tf.int64"}
+    spec = "".join(
+        f'    "{name}": tf.io.FixedLenFeature([], {types[kind]}),\n'
+        for name, kind in facts.features.items()
+    )
+    decode = 'tf.io.decode_image(r["image"], 3, expand_animations=False)'
+    if facts.image_shape:
+        decode = f'tf.reshape(tf.io.decode_raw(r["image"], tf.uint8), {list(facts.image_shape)})'
+    pattern = str(folder / "data-*.tfrecord")
+    return (
+        f"features = {{\n{spec}}}\n"
+        f"files = tf.data.Dataset.list_files({pattern!r}, shuffle=False)\n"
+        "dataset = tf.data.TFRecordDataset(files)\n"
+        "dataset = dataset.map(lambda r: tf.io.parse_single_example(r, features))\n"
+        f'dataset = dataset.map(lambda r: ({decode}, r["label"]))'
+    )
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines()).rstrip("\n")

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from quickfit.data import pack
+from quickfit.data.packing.packed import plain_reading
+
+from hostile import truncated_jpeg
+from photos import folder
+
+
+def test_it_reads_like_a_report(photos, tmp_path):
+    text = repr(pack(photos, tmp_path / "pack", progress=False))
+    first, second, *_ = text.splitlines()
+    assert first.startswith("packed: 40 images as they are, ")
+    assert first.endswith(f"kB in 1 shard in {first.split(' in ')[-1]}")
+    assert second == "classes: cat 25, dog 15"
+    assert f"quickfit.data.records({str(tmp_path / 'pack')!r}, batch=32, size=224)" in text
+    assert '"image": tf.io.FixedLenFeature([], tf.string)' in text
+
+
+def test_the_forms_are_said_in_words(photos, tmp_path):
+    small = repr(pack(photos, tmp_path / "small", form="jpeg256", progress=False))
+    assert "40 images as JPEG, short side at most 256, quality 90" in small
+    raw = repr(pack(photos, tmp_path / "raw", form="raw", size="8x9", progress=False))
+    assert "40 images as raw pixels 8x9" in raw
+    assert f"quickfit.data.records({str(tmp_path / 'raw')!r}, batch=32)" in raw
+
+
+def test_many_classes_are_a_few_and_a_number(tmp_path):
+    folder(tmp_path / "photos", {f"class{number:02d}": 1 for number in range(12)})
+    packed = pack(tmp_path / "photos", tmp_path / "pack", form="raw", size=4, progress=False)
+    assert "class07 1, and 4 more" in repr(packed)
+
+
+def test_what_was_left_out_can_be_asked_for(tmp_path):
+    folder(tmp_path / "photos", {"cat": 2})
+    (tmp_path / "photos" / "cat" / "half.jpg").write_bytes(truncated_jpeg())
+    packed = pack(tmp_path / "photos", tmp_path / "pack", progress=False)
+    (rejection,) = packed.rejections()
+    assert (rejection.name, rejection.reason) == ("cat/half.jpg", "truncated")
+    assert "1 of 3 images were left out: 1 truncated (" in repr(packed)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.parametrize("form", ["original", "jpeg256", "raw"])
+def test_the_printed_lines_read_the_pack_with_plain_tensorflow(photos, tmp_path, tf, form):
+    packed = pack(photos, tmp_path / "pack", form=form, shard_bytes=20_000, progress=False)
+    names = {"tf": tf}
+    exec(plain_reading(packed.folder, packed.manifest), names)
+    elements = list(names["dataset"].as_numpy_iterator())
+    assert len(elements) == 40
+    assert sorted(int(label) for _, label in elements) == [0] * 25 + [1] * 15
+    shape = (224, 224, 3) if form == "raw" else (60, 80, 3)
+    assert {image.shape for image, _ in elements} == {shape}
+
+
+@pytest.mark.loads_tf
+def test_tensorflow_writes_the_same_fields(photos, tmp_path, tf, read_pack):
+    packed = pack(photos, tmp_path / "pack", progress=False)
+    files = [str(file) for file in sorted(packed.folder.glob("*.tfrecord"))]
+    for message, record in zip(
+        tf.data.TFRecordDataset(files).as_numpy_iterator(), read_pack(packed.folder), strict=True
+    ):
+        features = tf.train.Example.FromString(message).features.feature
+        assert features["image"].bytes_list.value[0] == record.image
+        assert features["path"].bytes_list.value[0] == record.path.encode()
+        assert features["sha256"].bytes_list.value[0] == record.sha256
+        assert features["label"].int64_list.value[:] == [record.label]
+        assert features["height"].int64_list.value[:] == [60]
+        assert len(features) == 8
+
+
+@pytest.mark.loads_tf
+def test_a_dataset_of_tensorflow_can_be_packed(tmp_path, tf, read_pack):
+    images = np.arange(5 * 4 * 6 * 3, dtype=np.uint8).reshape(5, 4, 6, 3)
+    dataset = tf.data.Dataset.from_tensor_slices((images, [3, 1, 4, 1, 5]))
+    packed = pack(dataset, tmp_path / "pack", progress=False)
+    assert [record.label for record in read_pack(packed.folder)] == [3, 1, 4, 1, 5]
+    assert packed.class_counts == (0, 2, 0, 1, 1, 1)
