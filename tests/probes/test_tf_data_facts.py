@@ -166,3 +166,13 @@ def test_python_inside_a_condition_or_a_called_function_is_seen(state):
     assert found["runs_python"] is True
     assert found["is_stateful"] is True
     assert found["ops"] == ["If", "PyFunc"]
+
+
+def test_python_that_quickfit_s_own_pipelines_call_is_not_held_against_them(state):
+    from quickfit.data.sources.names import is_hidden  # any function of that package
+
+    python = Op("PyFunc")
+    ours = dataset(_map_func=wrapped(functools.wraps(is_hidden)(lambda: None), ops=[python]))
+    theirs = dataset(_map_func=wrapped(lambda x: x, ops=[python]))
+    assert facts_of(ours, state, None)["runs_python"] is False
+    assert facts_of(theirs, state, None)["runs_python"] is True

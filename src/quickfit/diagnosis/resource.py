@@ -38,7 +38,9 @@ def _python(signals: Signals) -> str:
             return "one Python thread makes all batches"
         return ""
     slowest = _slowest(signals)
-    if slowest is not None and (slowest.kind == "generator" or slowest.fact("runs_python")):
+    runs_python = slowest.fact("runs_python") if slowest is not None else False
+    # Older recordings do not tell of generators, which always do.
+    if runs_python or (runs_python is None and slowest is not None and slowest.kind == "generator"):
         return "it runs Python, of which one thread works at a time"
     return ""
 

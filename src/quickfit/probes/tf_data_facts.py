@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any
 
@@ -20,6 +21,7 @@ _FUNCTIONS = ("_map_func", "_predicate", "_scan_func", "_reduce_func", "_key_fun
 # Facts that most operations do not have.
 _RARE = {"image_sizes", "shrinks", "python_place"}
 _PYTHON_OPS = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
+_DATA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "")
 MAX_OPS = 60
 # Functions looked into that a function calls, or takes as a branch of a condition or loop.
 MAX_INNER = 50
@@ -40,8 +42,8 @@ def facts_of(dataset: Any, state: State, inside: Converted | None) -> dict[str, 
             facts[name.strip("_")] = value
     wrapper = function_wrapper(dataset)
     if wrapper is not None:
-        facts.update(_function_facts(wrapper, state, inside))
         facts.update(_graph_facts(wrapper))
+        facts.update(_function_facts(wrapper, state, inside))
         for placed in (*(facts.get("shrinks") or ()), facts.get("python_place") or {}):
             if "file" in placed:
                 state.source(Place(placed["file"], placed["line"], ""))
@@ -86,7 +88,17 @@ def _function_facts(wrapper: Any, state: State, inside: Converted | None) -> dic
     if place is not None:
         state.source(place)
         facts["function_file"], facts["function_line"] = place.file, place.line
+    elif _is_of_quickfit(function):
+        # Of `quickfit.data`: Python is called there for rare files, or works in other processes.
+        facts["runs_python"] = False
     return facts
+
+
+def _is_of_quickfit(function: Any) -> bool:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename.startswith(_DATA_FOLDER)
 
 
 def _generator_of(function: Any) -> Any:
