@@ -107,6 +107,36 @@ def test_under_quickfit_run_there_is_one_recording_and_one_report(tmp_path):
     assert len(run_of(tmp_path, 0).main.rows("loops")) == 3
 
 
+GUARDED = """
+import keras, numpy as np, quickfit
+x = np.random.default_rng(0).normal(size=(64, 4)).astype("float32")
+y = x[:, :1].copy()
+x[13, 2] = np.nan
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+watch = quickfit.Watch(guard=True)
+model.fit(x, y, batch_size=8, shuffle=False, verbose=0, callbacks=[watch])
+print(all(np.isfinite(one).all() for one in model.get_weights()), model.optimizer.skipped)
+"""
+
+
+@pytest.mark.tf
+def test_a_guarded_fit_names_the_source_of_what_was_left_out_after_the_report(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", GUARDED], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True 1\n", done.stderr
+    report, skips = done.stderr.split("\nguard: ")
+    assert "\nverdict " in report
+    lines = skips.splitlines()
+    assert lines[0] == (
+        "1 update was left out because numbers were not finite. "
+        "The first time, in batch 2 of its epoch:"
+    )
+    assert lines[1] == "  the input `x` is not finite, before the step begins"
+    assert lines[2].startswith("    found  1 NaN of 32 float32 numbers, the first at [5, 2];")
+
+
 @pytest.mark.tf
 def test_a_notebook_gets_its_report_in_the_cell_with_the_name_of_the_cell(tmp_path):
     cells = [

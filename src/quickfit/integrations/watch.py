@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from quickfit import __version__
 from quickfit.probes import session
 from quickfit.recording import folder as folders
+from quickfit.tuning.numerics.lookout import Lookout
 
 
 class Watch:
@@ -34,6 +35,9 @@ class Watch:
         output: the folder of the recording; by default a new one in `.quickfit/runs`.
         report: print the report at the end; `write_report` prints it at any time.
         file: where to print; by default stdout in a notebook and stderr elsewhere.
+        guard: leave updates of `fit` out whose numbers are not finite, also under `quickfit run`;
+            what made the first of them is named after the report. A model that is compiled with
+            a `GuardedOptimizer` gets this without being asked.
     """
 
     def __init__(
@@ -42,9 +46,11 @@ class Watch:
         *,
         report: bool = True,
         file: TextIO | None = None,
+        guard: bool = False,
     ) -> None:
         self.reports = report
         self.file = file
+        self._lookout = Lookout(guard=guard)
         self.folder: Path | None = None
         if not session.is_watched_from_outside():
             self.folder = _new_folder(output)
@@ -60,6 +66,7 @@ class Watch:
 
         session.flush(cells=_cells())
         write_report(diagnose(self.folder), self._stream())
+        self._write_skips()
 
     def stop(self) -> None:
         """End the recording; a new `Watch` begins a new one."""
@@ -70,6 +77,10 @@ class Watch:
     def _after_loop(self) -> None:
         if self.reports:
             self.write_report()
+
+    def _write_skips(self) -> None:
+        for line in self._lookout.lines():
+            print(line, file=self._stream())
 
     def _stream(self) -> TextIO:
         if self.file is not None:
@@ -94,9 +105,14 @@ class Watch:
 
     # -- as a Keras callback: it only has to be there ------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:  # the hooks of a callback, all of which do nothing
+    def on_train_end(self, logs: Any = None) -> None:
+        """Say what was left out where no report of ours will."""
+        if self.folder is None and self.reports:
+            self._write_skips()
+
+    def __getattr__(self, name: str) -> Any:  # the other hooks; the lookout has two of them
         if name.startswith("on_") or name in ("set_model", "set_params"):
-            return _nothing
+            return getattr(self.__dict__.get("_lookout"), name, _nothing)
         raise AttributeError(f"'Watch' object has no attribute {name!r}")
 
 

@@ -1,0 +1,119 @@
+"""`LossScaleWatch`: stops a float16 training that has frozen without a word.
+
+A `LossScaleOptimizer` leaves out every update that is not finite and halves its scale. Where the
+cause stays, no update is ever made again and the scale goes to 0: `fit` runs on for hours, and
+nothing says so.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, TextIO
+
+from quickfit.errors import QuickfitError, UsageError
+from quickfit.tuning.numerics import skips
+from quickfit.tuning.numerics.culprit import Culprit
+from quickfit.tuning.numerics.following import Follower, follow
+from quickfit.tuning.numerics.lookout import source_of
+
+# Models are `Any`: Keras has no types of its own.
+
+# To ask after every step would make a GPU wait; a quarter of the limit is early enough.
+_ASK_EVERY = 5
+
+
+class LossScaleWatch:
+    """A Keras callback that ends `fit` when its updates are left out again and again.
+
+    It follows a `GuardedOptimizer` as well. What went non-finite first is looked for in the last
+    batch, printed, and kept as `culprit`.
+
+    Args:
+        max_skips: stop at the latest after so many updates left out in a row (more only where
+            one execution has more steps). The usual start, where the scale is halved a few times
+            until it fits, stays below.
+        min_scale: stop when the loss scale is below it: small gradients are lost then.
+        raises: raise `QuickfitError` from `fit`, so that what comes after it does not run.
+        file: where to print; by default stderr.
+    """
+
+    def __init__(
+        self,
+        max_skips: int = 20,
+        *,
+        min_scale: float = 1.0,
+        raises: bool = False,
+        file: TextIO | None = None,
+    ) -> None:
+        if max_skips < 1:
+            raise UsageError(f"max_skips must be 1 or more, not {max_skips}. Usual: 20.")
+        self.max_skips = max_skips
+        self.min_scale = min_scale
+        self.raises = raises
+        self.file = file
+        self.culprit: Culprit | None = None
+        self.message: str | None = None
+        self._every = min(_ASK_EVERY, max(1, max_skips // 4))
+        self._calls = 0
+        self._follower: Follower | None = None
+
+    def set_model(self, model: Any) -> None:
+        """Begin to follow the model; `fit` calls it before it makes the train function."""
+        self._follower = None
+        if not skips.leaves_out(model.optimizer):
+            warnings.warn(
+                f"quickfit: LossScaleWatch has nothing to watch: the optimizer of {model.name!r} "
+                f"is {type(model.optimizer).__name__}, which neither scales the loss nor leaves "
+                "updates out. Use it with mixed_float16, or with GuardedOptimizer.",
+                stacklevel=2,
+            )
+            return
+        self._follower = follow(model)
+        self._follower.forget_row()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Stop the training where it has frozen."""
+        follower = self._follower
+        if follower is None:
+            return
+        self._calls += 1
+        if self._calls % self._every and follower.model.steps_per_execution == 1:
+            return
+        reason = self._reason(follower)
+        if reason is not None:
+            self._stop(follower, reason)
+
+    def __getattr__(self, name: str) -> Any:  # the other hooks of a callback do nothing
+        if name.startswith("on_") or name == "set_params":
+            return _nothing
+        raise AttributeError(f"'LossScaleWatch' object has no attribute {name!r}")
+
+    def _reason(self, follower: Follower) -> str | None:
+        row = follower.in_a_row
+        if row > self.max_skips - self._every:
+            last = "update was" if row == 1 else f"{row} updates were"
+            return f"the last {last} left out because numbers were not finite"
+        optimizer = follower.model.optimizer
+        if skips.scales(optimizer):
+            scale = float(optimizer.dynamic_scale.numpy())
+            if scale < self.min_scale:
+                return f"the loss scale fell to {scale:g}, below {self.min_scale:g}"
+        return None
+
+    def _stop(self, follower: Follower, reason: str) -> None:
+        model = follower.model
+        self.culprit, source = source_of(model, follower.batch)
+        self.message = (
+            f"quickfit: training of {model.name!r} is stopped: {reason}. The weights are those "
+            f"of the last good update.\n{source}"
+        )
+        model.stop_training = True
+        self._follower = None
+        if self.raises:
+            raise QuickfitError(self.message)
+        print(self.message, file=self.file or sys.stderr)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do nothing, as a callback without hooks does."""
