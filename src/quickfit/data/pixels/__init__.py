@@ -4,7 +4,7 @@ Every function may be called from many threads at once; decoding, resizing and e
 the GIL while they work.
 """
 
-from quickfit.data.pixels.decoding import decode
+from quickfit.data.pixels.decoding import decode, upright
 from quickfit.data.pixels.encoding import encode_jpeg
 from quickfit.data.pixels.header import MAX_PIXELS, Header, look
 from quickfit.data.pixels.resizing import is_compiled, resize, resize_into, shrink
@@ -19,4 +19,5 @@ __all__ = [
     "resize",
     "resize_into",
     "shrink",
+    "upright",
 ]

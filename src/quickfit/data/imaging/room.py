@@ -1,0 +1,161 @@
+"""Decides where decoded images are cached: in memory, on disk or not at all, from free space."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from quickfit import units
+from quickfit.errors import PipelineError, UsageError
+
+# The model, its optimizer and the rest of the machine need theirs.
+_MEMORY_SHARE = 0.5
+_DISK_SHARE = 0.25
+_MEMORY_FILES = {
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    2: ("memory.max", "memory.current", "inactive_file"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where decoded images are cached, and why there.
+
+    Args:
+        kind: in memory, in a file, or nowhere.
+        folder: of the file.
+        reason: for people.
+    """
+
+    kind: Literal["memory", "disk", "none"]
+    folder: str
+    reason: str
+
+
+def place_for(cache: object, needed_bytes: int) -> Place:
+    """Return where to cache images of this size.
+
+    Args:
+        cache: "auto", "memory", "disk", a folder, or None or False for nowhere.
+        needed_bytes: for all of them.
+    """
+    if cache is None or cache is False:
+        return Place("none", "", "not cached")
+    size = units.size(needed_bytes)
+    if cache == "auto":
+        return _fitting(needed_bytes)
+    if cache == "memory":
+        return _in_memory(needed_bytes)
+    folder = _roomy_folder() if cache == "disk" else _checked_folder(cache)
+    return Place("disk", folder, f"cached in a file in {folder} ({size})")
+
+
+def _in_memory(needed_bytes: int) -> Place:
+    size, free = units.size(needed_bytes), units.size(free_memory_bytes())
+    if needed_bytes > free_memory_bytes():
+        raise PipelineError(
+            f"images(cache='memory'): the decoded images take {size}, and {free} of memory are "
+            "free. Give cache='auto' or cache='disk', or a smaller size"
+        )
+    return Place("memory", "", f"cached in memory ({size} of {free} free)")
+
+
+def _fitting(needed_bytes: int) -> Place:
+    size, memory = units.size(needed_bytes), free_memory_bytes()
+    if needed_bytes <= memory * _MEMORY_SHARE:
+        return Place("memory", "", f"cached in memory ({size} of {units.size(memory)} free)")
+    folder = _roomy_folder()
+    disk = 0 if _is_memory(folder) else free_disk_bytes(folder)
+    room = f"{units.size(memory)} of memory and {units.size(disk)} of disk are free"
+    if needed_bytes <= disk * _DISK_SHARE:
+        return Place("disk", folder, f"cached in a file in {folder} ({size}; {room})")
+    return Place("none", "", f"not cached ({size} would be needed; {room})")
+
+
+def _checked_folder(cache: object) -> str:
+    if not isinstance(cache, str | os.PathLike):
+        raise UsageError(
+            f"images(cache={cache!r}): give 'auto', 'memory', 'disk', a folder, or None"
+        )
+    folder = os.path.abspath(os.fsdecode(cache))
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise PipelineError(
+            f"images(cache={os.fsdecode(cache)!r}): the folder {folder} cannot be made: "
+            f"{error.strerror}. For a cache, give 'auto', 'memory', 'disk', a folder or None"
+        ) from error
+    return folder
+
+
+def free_disk_bytes(folder: str) -> int:
+    """Return the free space of a folder's file system."""
+    return shutil.disk_usage(folder).free
+
+
+def _roomy_folder() -> str:
+    """Return the folder for temporary files, if it can another one than one that is memory."""
+    folders = (tempfile.gettempdir(), "/var/tmp")
+    usable = [folder for folder in folders if os.access(folder, os.W_OK)] or [folders[0]]
+    return next((folder for folder in usable if not _is_memory(folder)), usable[0])
+
+
+def _is_memory(folder: str) -> bool:
+    real = os.path.realpath(folder)
+    mounts = [
+        mount
+        for mount in psutil.disk_partitions(all=True)
+        if os.path.commonpath([mount.mountpoint, real]) == mount.mountpoint
+    ]
+    innermost = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
+    return innermost is not None and innermost.fstype in ("tmpfs", "ramfs")
+
+
+def free_memory_bytes() -> int:
+    """Return the memory that is free for this process: of the machine, or less in a container."""
+    try:
+        own = Path("/proc/self/cgroup").read_text()
+    except OSError:
+        own = ""
+    limits = free_in_groups(Path("/sys/fs/cgroup"), own)
+    return min([psutil.virtual_memory().available, *limits])
+
+
+def free_in_groups(root: Path, own: str) -> Iterator[int]:
+    """Yield what is free in each control group around this process that has a limit.
+
+    Args:
+        root: where the groups are mounted.
+        own: the text of `/proc/self/cgroup`.
+    """
+    for line in own.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        is_memory = "memory" in controllers.split(",")
+        if not is_memory and not line.startswith("0::"):
+            continue
+        base = root / "memory" if is_memory else root
+        group = base / path.strip("/")
+        # In a container the path may be that of the host, and only the upper end is there.
+        for folder in (group, *group.parents):
+            if folder.is_relative_to(base):
+                yield from _free_in(folder, 1 if is_memory else 2)
+
+
+def _free_in(folder: Path, version: int) -> Iterator[int]:
+    limit_file, used_file, cached_name = _MEMORY_FILES[version]
+    try:
+        limit, used = ((folder / name).read_text().strip() for name in (limit_file, used_file))
+        parts = dict(row.split()[:2] for row in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return
+    if limit.isdecimal() and used.isdecimal():
+        # Cached files that nobody uses are dropped when memory is asked for.
+        yield max(int(limit) - int(used) + int(parts.get(cached_name, 0)), 0)

@@ -1,0 +1,106 @@
+"""Every option of `images` that makes no sense is told, with the value received and what to do."""
+
+import numpy as np
+import pytest
+
+from quickfit.data.imaging.choices import checked, checked_split
+from quickfit.errors import UsageError
+
+USUAL = {
+    "size": (224, 224),
+    "batch": 32,
+    "shuffle": True,
+    "seed": None,
+    "augment": None,
+    "dtype": "uint8",
+    "scale": None,
+    "resize": "bilinear",
+    "on_bad": "error",
+    "one_hot": False,
+    "drop_remainder": False,
+    "shard": None,
+    "repeat": False,
+}
+
+
+def choices(**changed):
+    return checked({**USUAL, **changed})
+
+
+@pytest.mark.parametrize("size", [96, (96, 96), [96, 96], np.int64(96), (np.int32(96), 96)])
+def test_a_size_is_one_number_or_two(size):
+    assert choices(size=size).size == (96, 96)
+
+
+def test_an_image_has_three_channels():
+    assert choices(size=(10, 20)).image_shape == (10, 20, 3)
+    assert choices(size=(10, 20)).image_bytes == 600
+
+
+def test_a_float_dtype_is_scaled_to_one_by_default():
+    assert choices(dtype="float32").scale == (0.0, 1.0)
+    assert choices(dtype=np.float32, scale=(-1, 1)).scale == (-1.0, 1.0)
+    assert choices().scale is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("size", None, "size=None): give height and width in pixels, as size=(224, 224)"),
+        ("size", (224,), "give height and width"),
+        ("size", (0, 5), "size=0): it must be a whole number, 1 or more"),
+        ("size", 22.4, "size=22.4"),
+        ("batch", 0, "batch=0): it must be a whole number, 1 or more"),
+        ("batch", True, "batch=True"),
+        ("shuffle", 1000, "shuffle=1000): it must be True or False"),
+        ("seed", -1, "seed=-1): it must be a whole number, 0 or more"),
+        ("seed", "a", "seed='a'"),
+        ("augment", "flip", "augment='flip'): give a function of a batch of images, or a Keras"),
+        ("dtype", "int8", "'int8'): it can be one of 'uint8', 'float32', 'float16', 'bfloat16'"),
+        ("scale", (0, 1), "uint8 holds 0 to 255. Give dtype='float32' with it"),
+        ("resize", "lanczos", "'lanczos'): it can be one of 'bilinear', 'antialias', 'crop'"),
+        ("on_bad", "ignore", "on_bad='ignore'): it can be one of 'error', 'skip'"),
+        ("one_hot", "yes", "one_hot='yes'): it must be True or False"),
+        ("shard", 3, "shard=3): give (index, count), as shard=(0, 4)"),
+        ("shard", (2, 2), "of 2 workers the index goes from 0 to 1"),
+        ("drop_remainder", None, "drop_remainder=None"),
+        ("repeat", 2, "repeat=2): it must be True or False"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_told(option, value, told):
+    with pytest.raises(UsageError) as error:
+        choices(**{option: value})
+
+    assert told in str(error.value)
+    assert str(error.value).startswith("images(")
+
+
+@pytest.mark.parametrize("scale", [1 / 255, (0, 1, 2), ("a", "b"), (0, float("nan"))])
+def test_a_scale_is_two_numbers(scale):
+    with pytest.raises(UsageError, match="give what black and white become"):
+        choices(dtype="float32", scale=scale)
+
+
+def test_a_split_is_a_share_or_all_shares():
+    assert checked_split(None) is None
+    assert checked_split(0.25) == (0.75, 0.25)
+    assert checked_split([0.5, 0.25, 0.25]) == (0.5, 0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("split", "told"),
+    [
+        ((0.5, 0.6), "the shares add up to 1.1, not to 1"),
+        (1.5, "every share must lie between 0 and 1"),
+        (0, "every share must lie between 0 and 1"),
+        ((1.0,), "two parts at least are needed"),
+        ("0.2", "give the share of the validation part (split=0.2)"),
+        ((0.5, "x"), "give the share of the validation part"),
+        (True, "give the share of the validation part"),
+    ],
+)
+def test_a_split_that_makes_no_sense_is_told(split, told):
+    with pytest.raises(UsageError) as error:
+        checked_split(split)
+
+    assert told in str(error.value)

@@ -1,0 +1,285 @@
+"""TFRecord files that others wrote, in TensorFlow."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import quickfit.data as data
+from quickfit.data import pixels
+from quickfit.errors import PipelineError, UsageError
+
+from photos import jpeg, photo
+from record_files import example, flipped, frame, written
+
+pytestmark = pytest.mark.loads_tf
+
+
+@pytest.fixture(scope="module")
+def flowers(tmp_path_factory, tf):
+    """Files as TensorFlow's own examples write them: 4 files of 6 photographs."""
+    folder = tmp_path_factory.mktemp("flowers")
+    for number in range(4):
+        written(
+            folder / f"train-{number:05d}-of-00004.tfrecord",
+            [_flower(6 * number + record) for record in range(6)],
+        )
+    return folder
+
+
+def _flower(number):
+    return example(
+        image__encoded=jpeg(photo(40, 60, seed=number)),
+        image__class__label=number,
+        image__class__text=b"rose",
+        image__height=40,
+        image__width=60,
+        image__filename=b"%d.jpg" % number,
+        image__boxes=[0.5] * (number % 3),
+        image__mean=[0.1, 0.2, 0.3],
+    )
+
+
+def numbers(dataset, name="image/class/label"):
+    return [int(n) for batch in dataset.as_numpy_iterator() for n in batch[name]]
+
+
+def labels(dataset):
+    return [int(label) for _, part in dataset.as_numpy_iterator() for label in part]
+
+
+def failure(tf, dataset):
+    """Return the text of the error that reading the dataset ends with."""
+    with pytest.raises(tf.errors.OpError) as caught:
+        list(dataset)
+    return str(caught.value)
+
+
+def test_fields_are_found_in_the_first_records(flowers):
+    dataset = data.records(flowers)
+    assert dataset.features == {
+        "image/boxes": "float32[]",
+        "image/class/label": "int64",
+        "image/class/text": "string",
+        "image/encoded": "image",
+        "image/filename": "string",
+        "image/height": "int64",
+        "image/mean": "float32[3]",
+        "image/width": "int64",
+    }
+    assert '"image/mean": "float32[3]"' in repr(dataset)
+    assert "24 records in 4 files" in repr(dataset)
+    batch = next(iter(dataset))
+    assert batch["image/mean"].shape == (24, 3)
+    assert sorted(set(batch["image/boxes"].row_lengths().numpy().tolist())) == [0, 1, 2]
+
+
+def test_what_was_found_can_be_pasted(flowers):
+    found = data.records(flowers, shuffle=False)
+    pasted = data.records(flowers, shuffle=False, features=found.features)
+    assert numbers(pasted) == numbers(found) == list(range(24))
+
+
+def test_an_image_and_its_label_come_as_a_pair_if_a_size_is_given(flowers):
+    dataset = data.records(flowers, size=(20, 30), shuffle=False, batch=5)
+    images, first = next(dataset.as_numpy_iterator())
+    assert first.tolist() == [0, 1, 2, 3, 4]
+    whole = pixels.decode(jpeg(photo(40, 60, seed=3)))
+    np.testing.assert_array_equal(images[3], pixels.resize(whole, 20, 30))
+    assert len(dataset) == 5
+
+
+def test_only_the_fields_that_are_asked_for_are_read(flowers):
+    names = {"image/encoded": "jpeg", "image/class/label": "int64", "image/filename": "string"}
+    batch = next(iter(data.records(flowers, size=8, features=names)))
+    assert sorted(batch) == sorted(names)
+    assert batch["image/encoded"].shape == (24, 8, 8, 3)
+
+
+def test_features_of_tensorflow_are_taken_too_and_images_among_them_found(flowers, tf):
+    features = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    assert sorted(labels(data.records(flowers, size=8, features=features))) == list(range(24))
+
+
+def test_floats_label_vectors_and_augmentation_are_those_of_packs(flowers):
+    plain = next(data.records(flowers, size=8, shuffle=False).as_numpy_iterator())
+    dataset = data.records(
+        flowers, size=8, shuffle=False, dtype="float32", one_hot=24, augment=lambda x: 1 - x
+    )
+    images, vectors = next(dataset.as_numpy_iterator())
+    np.testing.assert_allclose(images, 1 - plain[0] / 255, atol=1e-6)
+    np.testing.assert_array_equal(vectors, np.eye(24))
+
+
+def test_every_record_comes_once_in_every_epoch(flowers):
+    dataset = data.records(flowers, batch=5)
+    epochs = [numbers(dataset) for _ in range(3)]
+    assert all(sorted(epoch) == list(range(24)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+def test_the_same_seed_gives_the_same_epochs(flowers):
+    first, second = (
+        [numbers(dataset) for _ in range(2)]
+        for dataset in (data.records(flowers, seed=4), data.records(flowers, seed=4))
+    )
+    assert first == second
+    assert first[0] != first[1]
+
+
+@pytest.mark.parametrize("workers", [2, 3, 5])
+def test_workers_share_all_records(flowers, workers):
+    parts = [numbers(data.records(flowers, shard=(index, workers))) for index in range(workers)]
+    assert sorted(itertools.chain(*parts)) == list(range(24))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 2
+
+
+def test_tensorflow_shares_the_files_out_itself(flowers, tf):
+    from tensorflow.python.data.experimental.ops import distribute
+
+    options = tf.data.Options()
+    policy = tf.data.experimental.AutoShardPolicy.FILE
+    options.experimental_distribute.auto_shard_policy = policy
+    parts = []
+    for index in range(2):
+        dataset = data.records(flowers, size=8, seed=2).with_options(options)
+        parts.append(labels(distribute._AutoShardDataset(dataset, 2, index)))
+    assert [len(part) for part in parts] == [12, 12]
+    assert sorted(itertools.chain(*parts)) == list(range(24))
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_compressed_files_are_known_by_their_bytes(tmp_path, compression, tf):
+    for number in range(2):
+        contents = [example(n=3 * number + record) for record in range(3)]
+        written(tmp_path / f"{number}.tfrecord", contents, compression)
+    written(tmp_path / "2.tfrecord", [example(n=6)])
+    assert sorted(numbers(data.records(tmp_path), "n")) == list(range(7))
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_a_file_that_is_cut_off_is_named_with_the_record(tmp_path, compression, tf):
+    file = written(tmp_path / "a.tfrecord", [example(n=n) for n in range(50)], compression)
+    file.write_bytes(file.read_bytes()[:-7])
+    with pytest.raises(PipelineError) as caught:
+        data.records(tmp_path)
+    assert str(caught.value).startswith(f"{file}, record ")
+    assert 'on_bad="skip"' in str(caught.value)
+    dataset = data.records(tmp_path, on_bad="skip", shuffle=False)
+    good = numbers(dataset, "n")
+    assert good == list(range(len(good)))
+    assert len(good) >= (49 if not compression else 0)
+    assert len(dataset.bad_records) == 1
+
+
+def damaged(tmp_path):
+    contents = [example(n=n) for n in range(10)]
+    written(tmp_path / "a.tfrecord", contents)
+    file = written(tmp_path / "b.tfrecord", [example(n=n) for n in range(10, 20)])
+    flipped(file, len(frame(contents[0])) * 3 + 14)
+    return file
+
+
+def test_a_changed_byte_is_an_error_that_names_file_and_record(tmp_path, tf):
+    file = damaged(tmp_path)
+    message = failure(tf, data.records(tmp_path))
+    assert f"{file}, record 3: corrupt: its bytes differ from its checksum" in message
+
+
+def test_only_the_record_with_the_changed_byte_is_left_out(tmp_path, tf):
+    damaged(tmp_path)
+    dataset = data.records(tmp_path, on_bad="skip")
+    for _ in range(2):
+        assert sorted(numbers(dataset, "n")) == [n for n in range(20) if n != 13]
+    assert len(dataset.bad_records) == 1
+
+
+def test_an_image_that_cannot_be_decoded_is_named(tmp_path, tf):
+    whole = jpeg(photo())
+    contents = [example(image=whole[: len(whole) // (1 + (n == 2))], label=n) for n in range(5)]
+    file = written(tmp_path / "a.tfrecord", contents)
+    message = failure(tf, data.records(tmp_path, size=8))
+    assert f"{file}, record 2: truncated: " in message
+    dataset = data.records(tmp_path, size=8, on_bad="skip")
+    assert sorted(labels(dataset)) == [0, 1, 3, 4]
+
+
+def test_a_record_with_other_values_is_named_with_what_to_say(tmp_path, tf):
+    contents = [example(tags=[b"x"] * (2 if n < 30 else 3), label=n) for n in range(40)]
+    file = written(tmp_path / "a.tfrecord", contents)
+    message = failure(tf, data.records(tmp_path, shuffle=False))
+    assert f"{file}, record 30: corrupt: its field 'tags' has 3 values" in message
+    assert "any number of them is 'string[]'" in message
+    dataset = data.records(tmp_path, on_bad="skip")
+    assert sorted(numbers(dataset, "label")) == list(range(30))
+
+
+def test_a_record_that_lacks_a_field_is_named(tmp_path, tf):
+    contents = [example(a=n) if n == 20 else example(a=n, b=n) for n in range(25)]
+    file = written(tmp_path / "a.tfrecord", contents)
+    message = failure(tf, data.records(tmp_path, shuffle=False))
+    assert f"{file}, record 20: corrupt: it has no field 'b'" in message
+
+
+def test_the_users_own_function_reads_single_records_or_batches(tmp_path, tf):
+    written(tmp_path / "a.tfrecord", [tf.io.serialize_tensor([n, n]).numpy() for n in range(6)])
+    one = data.records(
+        tmp_path, shuffle=False, parse=lambda r: tf.ensure_shape(tf.io.parse_tensor(r, tf.int32), 2)
+    )
+    assert next(one.as_numpy_iterator()).tolist() == [[n, n] for n in range(6)]
+    many = data.records(tmp_path, parse=tf.strings.length, parse_batches=True)
+    assert next(many.as_numpy_iterator()).shape == (6,)
+    assert len(one) == len(many) == 1
+
+
+@pytest.mark.parametrize("option", [{"size": 8}, {"one_hot": 3}, {"features": {"a": "int64"}}])
+def test_options_that_the_users_function_makes_void_are_refused(flowers, option):
+    (name,) = option
+    with pytest.raises(UsageError, match=rf"records\(parse=\.\.\., {name}=\.\.\.\)"):
+        data.records(flowers, parse=lambda r: r, **option)
+
+
+def test_a_size_without_images_is_refused_with_the_fields(tmp_path, tf):
+    written(tmp_path / "a.tfrecord", [example(n=1)])
+    with pytest.raises(
+        UsageError, match=r'no field holds an image\. The fields are {"n": "int64"}'
+    ):
+        data.records(tmp_path, size=8)
+
+
+def test_label_vectors_without_a_pair_or_a_number_are_refused(flowers):
+    with pytest.raises(UsageError, match="do not say how many classes there are"):
+        data.records(flowers, size=8, one_hot=True)
+    with pytest.raises(UsageError, match="there is no pair of an image and its label"):
+        data.records(flowers, one_hot=5)
+
+
+def test_a_cache_for_other_files_is_refused(flowers):
+    with pytest.raises(UsageError, match=r"Add \.cache\(\) yourself"):
+        data.records(flowers, cache="memory")
+
+
+def test_files_that_tensorflow_alone_can_open_are_read(tf):
+    with tf.io.TFRecordWriter("ram://qf/a.tfrecord") as writer:
+        for n in range(5):
+            writer.write(example(n=n))
+    assert sorted(numbers(data.records("ram://qf/*.tfrecord"), "n")) == list(range(5))
+
+
+def test_a_pack_without_its_lists_is_read_as_its_files(tmp_path, tf):
+    from record_files import packed
+
+    for form in ("raw", "original"):
+        pack = packed(tmp_path / form, form, classes={"cat": 5, "dog": 4})
+        whole = data.records(pack, size=(24, 32), shuffle=False)
+        wanted = [(image.tobytes(), label) for image, label in whole.unbatch().as_numpy_iterator()]
+        for file in (pack / "index").iterdir():
+            file.unlink()
+        bare = data.records(pack, size=(24, 32), shuffle=False)
+        found = [(image.tobytes(), label) for image, label in bare.unbatch().as_numpy_iterator()]
+        assert found == wanted
+        assert bare.class_names == ["cat", "dog"]
+        assert len(bare) == 1
