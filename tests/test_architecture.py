@@ -37,9 +37,10 @@ MAY_IMPORT = {
     },
     "checking": {"program", "causes", "findings", "fixes", "source", "report"},
     "data": {"pipeline_model", "measuring"},
+    "tuning": {"proof", "measuring"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
-    "integrations": {"launch", "probes", "recording", "diagnosis", "report"},
+    "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.
@@ -52,9 +53,14 @@ CATCHES_EVERYTHING = {
     "causes/__init__.py": "a failing cause must not keep the others from being asked",
     "diagnosis/engine.py": "a failing cause must not keep the others from being told",
     "diagnosis/candidates.py": "a failing fix must not keep the others from being made",
+    "data/packing/_worker.py": "a worker's failure is told by the pack, not by silence",
+    "data/packing/forms.py": "an image that breaks a decoder must not stop the pack",
+    "data/workers/working.py": "the user's function fails in any way, and its item is named",
+    "data/workers/carrying.py": "objects of users refuse to be pickled in any way",
+    "tuning/numerics/lookout.py": "looking for a NaN must not break the training",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
-TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data"}
+TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data", "tuning"}
 
 
 def modules():

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from quickfit.causes import catalogue
-from quickfit.cli.main import app
+from quickfit.cli.main import COMMANDS, app
 from quickfit.recording.schema import TABLES, columns
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ def test_every_table_and_column_of_the_recording_is_described():
             assert f"`{column.name}`" in text, f"{table}.{column.name}"
 
 
-@pytest.mark.parametrize("command", ["run", "report", "fix", "check", "attach", "explain", "demo"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_in_the_readme_and_teaches_with_an_example(command):
     assert f"quickfit {command}" in README
     shown = subprocess.run(

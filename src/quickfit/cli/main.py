@@ -21,7 +21,10 @@ from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
-COMMANDS = ("run", "check", "report", "fix", "attach", "explain", "demo")
+COMMANDS = (
+    *("run", "check", "report", "fix", "attach", "explain"),
+    *("bench", "pack", "demo"),
+)
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS}
 
@@ -75,6 +78,8 @@ def _quickfit(
         quickfit fix train.py                make the fix, and prove that it helps
         quickfit attach 4711                 why a run that was started without it stands still
         quickfit explain sequential-map      what a cause means and how to remove it
+        quickfit bench train.py:make_data    the speed of an input pipeline, stage by stage
+        quickfit pack photos/ packed/        image files into records that are read fast
         quickfit demo                        the whole story on a small case
 
     The script runs unmodified, with its arguments, stdin, stdout and exit code. Recordings go

@@ -1,0 +1,1 @@
+"""The parts that the benchmarks of `quickfit.data` share."""
