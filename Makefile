@@ -41,6 +41,12 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/fixes.py
 	$(BIN)/python benchmarks/fixes.py --null 20
 	$(BIN)/python benchmarks/fixes.py --styles
+	$(BIN)/python benchmarks/data_images.py
+	$(BIN)/python benchmarks/data_packs.py
+	$(BIN)/python benchmarks/data_pack.py
+	$(BIN)/python benchmarks/data_training.py
+	$(BIN)/python benchmarks/data_generator.py
+	$(BIN)/python benchmarks/guard_cost.py
 
 clean:
 	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

@@ -55,13 +55,14 @@ def test_as_json_it_is_nothing_but_json(script, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("5", 5.0), ("120ms", 0.12), ("0.5 s", 0.5), ("80us", 80e-6)]
+    ("text", "seconds"),
+    [("5", 5.0), ("120ms", 0.12), ("0.5 s", 0.5), ("80us", 80e-6), (".5", 0.5), ("2.", 2.0)],
 )
 def test_times_are_read(text, seconds):
     assert time_of("--step", text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["soon", "0", "-1", "5 parsecs", ""])
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "5 parsecs", "", ".", ".s"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(UsageError, match=r"--step .*not a length of time.\n.*--step 120ms"):
         time_of("--step", text)

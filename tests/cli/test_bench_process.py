@@ -58,3 +58,57 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     assert out == ""
     assert "KeyboardInterrupt" in err
     assert running.returncode != 0
+
+
+NOISY = """
+import ctypes, os, sys
+
+def batches():
+    print("from Python")
+    print("past the redirection", file=sys.__stdout__)
+    os.system("echo from a child")
+    ctypes.CDLL(None).printf(b"from C\\n")
+    for number in range(1000):
+        yield number
+"""
+PROGRAM = [sys.executable, "-m", "quickfit", "bench", "loops.py:batches", "--seconds", ".2"]
+
+
+def ran(tmp_path, **more):
+    """Run the command on a noisy function."""
+    (tmp_path / "loops.py").write_text(NOISY)
+    command = [*PROGRAM, "--warmup", "0", "--json"]
+    streams = {"stderr": subprocess.PIPE, **more}
+    return subprocess.run(command, cwd=tmp_path, text=True, timeout=120, **streams)
+
+
+def test_whatever_prints_stdout_holds_nothing_but_json(tmp_path):
+    done = ran(tmp_path, stdout=subprocess.PIPE)
+    assert json.loads(done.stdout)["elements"] > 0
+    for noise in ("from Python", "past the redirection", "from a child", "from C"):
+        assert f"{noise}\n" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_told_without_a_traceback(tmp_path):
+    with open("/dev/full", "w") as full:
+        done = ran(tmp_path, stdout=full)
+    assert done.stderr.endswith(
+        "quickfit: bench: the figures could not be written to stdout (No space left on device).\n"
+        "Free some space, or send them somewhere else.\n"
+    )
+    assert done.returncode == 1
+
+
+def test_a_closed_stdout_is_told_before_anything_runs(tmp_path):
+    done = ran(tmp_path, preexec_fn=lambda: os.close(1))
+    assert done.stderr == (
+        "quickfit: bench: stdout is closed, so there is nowhere to write the figures to.\n"
+    )
+    assert done.returncode == 2
+
+
+def test_without_stderr_the_answer_comes_all_the_same(tmp_path):
+    done = ran(tmp_path, stdout=subprocess.PIPE, stderr=None, preexec_fn=lambda: os.close(2))
+    assert json.loads(done.stdout)["elements"] > 0
+    assert done.returncode == 0

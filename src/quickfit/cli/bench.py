@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quickfit.cli._stdout import answer_text
-from quickfit.errors import UsageError
+from quickfit.errors import QuickfitError, UsageError
 
 if TYPE_CHECKING:
     from quickfit.data.speed.race import Race
@@ -25,6 +25,7 @@ _RESIZES = ("bilinear", "antialias", "crop", "pil")
 _LEADS = r"\A.*$|^(?:stage .*|time per .*|limit|model|try|note)(?= |$)"
 # Narrower than this, a table is unreadable; wider, the eye loses the line.
 _MIN_WIDTH, _MAX_WIDTH = 60, 120
+_STDOUT, _STDERR = 1, 2
 
 
 def bench(
@@ -86,6 +87,10 @@ def bench(
     """
     from quickfit.data.speed.target import Options
 
+    if sys.stdout is None:
+        raise UsageError("bench: stdout is closed, so there is nowhere to write the figures to.")
+    if sys.stderr is None:
+        _open_stderr()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors still show
     times = (time_of("--seconds", seconds), time_of("--warmup", warmup, allow_zero=True))
     pixels = size_of(size) if size is not None else None
@@ -114,19 +119,20 @@ def _measure(
     as_json: bool,
 ) -> None:
     """Measure one target; `beside` is the step's time and the function that makes a model."""
+    from quickfit.data.speed.interrupts import second_ends
     from quickfit.data.speed.measuring import measured
     from quickfit.data.speed.target import model_of, opened
     from quickfit.data.speed.timing import Plan
     from quickfit.data.speed.to_terminal import text
 
-    with _apart_from_stdout(), _telling() as tell:
+    with second_ends() as check, _apart_from_stdout(), _telling(check) as tell:
         tell(f"opening {target}", 0.0)
         found = opened(target, options)
         model = model_of(beside[1]) if beside[1] is not None else found.model
         plan = Plan(seconds=times[0], warmup_s=times[1], tell=tell)
         model = None if beside[0] is not None else model
         speed = measured(found.feed, plan, step_s=beside[0], model=model)
-    answer_text(f"{_json(speed.as_json()) if as_json else painted(text(speed, _width()))}\n")
+    _answer(_json(speed.as_json()) if as_json else painted(text(speed, _width())))
 
 
 def _compare(
@@ -136,7 +142,31 @@ def _compare(
 
     with _telling() as tell:
         found = race(targets, options, seconds=times[0], warmup_s=times[1], tell=tell)
-    answer_text(f"{_json(_race_json(found)) if as_json else painted(race_text(found))}\n")
+    _answer(_json(_race_json(found)) if as_json else painted(race_text(found)))
+
+
+def _open_stderr() -> None:
+    """Let what nobody wants to read go nowhere; what is told goes there, and user code prints."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != _STDERR:
+        os.dup2(nowhere, _STDERR)
+        os.close(nowhere)
+    os.set_inheritable(_STDERR, True)
+    sys.stderr = os.fdopen(_STDERR, "w")
+
+
+def _answer(text: str) -> None:
+    try:
+        answer_text(f"{text}\n")
+    except OSError as error:
+        # What is left in the buffer would fail once more at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, _STDOUT)
+        os.close(nowhere)
+        raise QuickfitError(
+            f"bench: the figures could not be written to stdout ({error.strerror}).\n"
+            "Free some space, or send them somewhere else."
+        ) from error
 
 
 def race_text(race: Race) -> str:
@@ -182,20 +212,45 @@ def _json(found: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _apart_from_stdout() -> Iterator[None]:
-    """Let what the user's code prints go to stderr: stdout is for the answer."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
+    """Let what the user's code and its child processes print go to stderr, not to the answer."""
+    sys.stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _flush_all()
+        os.dup2(kept, _STDOUT)
+        os.close(kept)
+
+
+def _flush_all() -> None:
+    """Write out what user code has left in buffers, also in those of C, which end at exit."""
+    import ctypes
+
+    for stream in (sys.stdout, sys.__stdout__):
+        if stream is not None:
+            stream.flush()
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # no C library to be found
+        ctypes.CDLL(None).fflush(None)
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that says on stderr what is going on; on a terminal the line goes away."""
+def _telling(
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[Callable[[str, float], None]]:
+    """Yield a function that says on stderr what is going on; on a terminal the line goes away.
+
+    `check` is called each time before, and may raise.
+    """
     from quickfit import units
     from quickfit.fixing.progress import Ticker
 
     ticker = Ticker(sys.stderr)
 
     def tell(what: str, share: float) -> None:
+        check()
         ticker.tell(f"{what}, {units.share(round(share, 2))}" if share > 0 else what)
 
     try:
@@ -233,7 +288,7 @@ def time_of(option: str, text: str, *, allow_zero: bool = False) -> float:
     Raises:
         UsageError: it is not a length of time.
     """
-    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(us|µs|ms|s|)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+) ?(us|µs|ms|s|)", text.strip())
     seconds = float(match[1]) * _UNITS_S[match[2]] if match else -1.0
     if seconds < 0 or (seconds == 0 and not allow_zero):
         raise UsageError(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from quickfit.errors import UsageError
-
-if TYPE_CHECKING:
-    from quickfit.data.packing import Packed
 
 
 class Form(StrEnum):
@@ -60,7 +58,10 @@ def pack(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Another one, another order.")] = 0,
     shard_mb: Annotated[
-        int, typer.Option("--shard-mb", metavar="MB", help="About how large a shard is.")
+        int,
+        typer.Option(
+            "--shard-mb", metavar="MB", min=1, max=1_000_000, help="About how large a shard is."
+        ),
     ] = 128,
     path_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column of paths in a CSV file.")
@@ -106,15 +107,17 @@ def pack(
 
     Stop it at any moment: what is there is whole, and the same command goes on where it stopped.
     Images that cannot be used are left out and listed in DST/rejected.jsonl with the reason.
+    WARNING: begins the lines on losses that nobody can count, as of an archive that ends early.
     The same source gives the same bytes, whatever the number of workers.
 
     Ends with 0 if something was packed, 2 for a wrong argument, 5 if the pack cannot be made or
     is not whole.
     """
+    _hold_stdout()
     if verify:
         _verify(source, destination, quiet=quiet)
         return
-    if destination is None:
+    if not destination:
         raise UsageError(
             f"pack: the folder of the pack is missing.\nName it:\n    quickfit pack {source} PACK"
         )
@@ -142,12 +145,14 @@ def pack(
     except KeyboardInterrupt:
         _tell_interrupted(destination)
         raise
-    if not quiet:
-        _tell(packed)
+    if quiet:
+        for warning in packed.warnings():
+            print(f"quickfit: WARNING: {warning}", file=sys.stderr)
+    else:
+        _answer(f"{packed}\n", "The pack is whole")
 
 
 def _verify(source: str, destination: str | None, *, quiet: bool) -> None:
-    from quickfit.cli._stdout import answer_text
     from quickfit.data.packing import verify
 
     if destination is not None:
@@ -159,13 +164,32 @@ def _verify(source: str, destination: str | None, *, quiet: bool) -> None:
         print(f"quickfit: {verified}", file=sys.stderr)
         raise typer.Exit(5)
     if not quiet:
-        answer_text(f"{verified}\n")
+        _answer(f"{verified}\n", "The pack is whole")
 
 
-def _tell(packed: Packed) -> None:
+def _hold_stdout() -> None:
+    """Give a stdout that was closed (`>&-`) a place: else the first file opened would be there."""
+    if sys.stdout is None:
+        # Its descriptor is the lowest that is free, if stdin is open.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the very end
+
+
+def _answer(text: str, what_holds: str) -> None:
+    """Print; where that fails (a full disk), say so, and that the work is done."""
     from quickfit.cli._stdout import answer_text
 
-    answer_text(f"{packed}\n")
+    try:
+        answer_text(text)
+    except OSError as error:
+        print(
+            f"quickfit: the summary could not be printed: {error.strerror}.\n{what_holds}.",
+            file=sys.stderr,
+        )
+        # What is left of it would be tried again, and complained about, at the very end.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the very end
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
 
 
 def _tell_interrupted(destination: str) -> None:

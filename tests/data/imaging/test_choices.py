@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quickfit.data.imaging.choices import checked, checked_split
+from quickfit.data.imaging.choices import check_source, checked, checked_split
 from quickfit.errors import UsageError
 
 USUAL = {
@@ -104,3 +104,23 @@ def test_a_split_that_makes_no_sense_is_told(split, told):
         checked_split(split)
 
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (np.zeros((4, 8, 8, 3), np.uint8), "an array (4, 8, 8, 3)"),
+        ([np.zeros((8, 8))], "a list of arrays (8, 8)"),
+    ],
+)
+def test_pixels_are_no_files(source, what):
+    with pytest.raises(UsageError) as error:
+        check_source(source)
+
+    assert f"{what} was given. These are pixels" in str(error.value)
+    assert "use tf.data.Dataset.from_tensor_slices" in str(error.value)
+
+
+@pytest.mark.parametrize("source", ["photos", [], ["a.jpg"], np.array(["a.jpg", "b.jpg"])])
+def test_names_of_files_are_no_pixels(source):
+    check_source(source)

@@ -64,6 +64,7 @@ def test_bad_files_are_left_out_and_listed(tf, animals, capsys, cache):
 
     assert [sorted(epoch(dataset)) for _ in range(3)] == [[0, 0, 0, 0, 1, 1]] * 3
     assert {item.name for item in dataset.bad_files} == set(BAD)
+    assert dataset.class_counts == [4, 2]
     told = capsys.readouterr().err
     assert told.count("quickfit: left out 4 of 10 files") == 1
     assert "  cat/00001.jpg: truncated: ends after" in told

@@ -84,6 +84,8 @@ def test_the_result_has_the_dtype_of_the_dataset(tf, animals, plain):
 
 
 def test_augmentation_comes_after_the_cache(tf, animals):
+    tf.random.set_seed(None)  # another test may have set one, and then every pass draws the same
+
     def noise(batch):
         return tf.cast(tf.random.uniform(tf.shape(batch), 0, 256, tf.int32), tf.uint8)
 
@@ -134,3 +136,13 @@ def test_a_function_of_labels_needs_labels(tf, animals):
 
     with pytest.raises(UsageError, match=r"augment=both.*this dataset has no labels"):
         images(sorted(animals.rglob("*.jpg")), size=16, augment=both)
+
+
+def test_a_function_of_too_many_arguments_is_told_which_it_may_take(tf, animals):
+    def three(images, labels, seed, other):
+        return images
+
+    with pytest.raises(
+        UsageError, match=r"augment=three.*needs images, labels, seed, other\. It may"
+    ):
+        images(animals, size=16, augment=three)

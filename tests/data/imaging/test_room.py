@@ -80,7 +80,7 @@ def test_too_much_for_memory_and_disk_is_not_cached():
     assert "of memory and" in place.reason
 
 
-@pytest.mark.parametrize("cache", [None, False])
+@pytest.mark.parametrize("cache", [None, False, "none"])
 def test_no_cache_is_no_cache(cache):
     assert place_for(cache, 1000).reason == "not cached"
 
@@ -100,22 +100,54 @@ def test_more_than_there_is_memory_is_told():
     assert "Give cache='auto' or cache='disk'" in str(error.value)
 
 
-def test_a_folder_is_made(tmp_path):
-    place = place_for(tmp_path / "new" / "one", 1000)
+@pytest.mark.parametrize("name", ["disk", "folder"])
+def test_more_than_there_is_disk_is_told_before_a_folder_is_made(tmp_path, name):
+    cache = name if name == "disk" else tmp_path / name
+    with pytest.raises(PipelineError) as error:
+        place_for(cache, 10**18)
 
-    assert place.folder == str(tmp_path / "new" / "one")
+    assert "the decoded images take 1,000,000 TB, and " in str(error.value)
+    assert "are free in " in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_made(tmp_path):
+    place = place_for(tmp_path / "new", 1000)
+
+    assert place.folder == str(tmp_path / "new")
     assert Path(place.folder).is_dir()
     assert f"cached in a file in {place.folder}" in place.reason
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_word_is_no_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError) as error:
+        place_for("Memory", 1000)
+
+    assert "cache='Memory'): give 'auto', 'memory', 'disk', a folder, or None" in str(error.value)
+    assert "A new folder of that name is cache='./Memory'" in str(error.value)
+    assert not list(tmp_path.iterdir())
+    assert place_for("./Memory", 1000).folder == str(tmp_path / "Memory")
+    assert place_for("Memory", 1000).folder == str(tmp_path / "Memory")
+
+
+@pytest.mark.parametrize("around", ["not_there", "file"])
+def test_a_folder_in_a_folder_that_is_not_there_is_told(tmp_path, around):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(PipelineError) as error:
-        place_for(str(tmp_path / "file" / "cache"), 1000)
+    with pytest.raises(UsageError) as error:
+        place_for(str(tmp_path / around / "cache"), 1000)
 
-    assert "cannot be made: Not a directory" in str(error.value)
-    assert "'auto', 'memory', 'disk', a folder or None" in str(error.value)
+    assert f"there is no folder {tmp_path / around} to make it in" in str(error.value)
+    assert not (tmp_path / "not_there").exists()
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(PipelineError, match="cannot be made: File exists"):
+        place_for(tmp_path / "file", 1000)
 
 
 @pytest.mark.parametrize("cache", [True, 3])

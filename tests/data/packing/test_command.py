@@ -1,6 +1,7 @@
 """`quickfit pack`: its options, its ends, and what it says."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from quickfit.cli.main import main
+from quickfit.data import pack
 
 from hostile import truncated_jpeg
 from photos import folder
@@ -75,6 +77,9 @@ def test_bad_images_end_with_zero_and_are_told(tmp_path, run):
     ("words", "code", "what"),
     [
         (["{photos}"], 2, "the folder of the pack is missing"),
+        (["{photos}", ""], 2, "the folder of the pack is missing"),
+        (["{photos}", "{tmp}/pack", "--shard-mb", "0"], 2, "--shard-mb"),
+        (["{photos}", "{tmp}/pack", "--path-column", "x"], 2, "--path-column (path_column) is 'x'"),
         (["none", "{tmp}/pack"], 2, "none"),
         (["{photos}", "{tmp}/pack", "--as", "raw", "--size", "big"], 2, "'big' is no size"),
         (["--verify", "{tmp}"], 5, "is no pack"),
@@ -111,3 +116,23 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
     assert "The same command goes on where it stopped" in told
     assert "Traceback" not in told
     assert not list((tmp_path / "pack").glob(".partial/*.writing"))
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
+def test_a_summary_that_nobody_gets_does_not_fail_the_pack(photos, tmp_path, where):
+    command = f'"{sys.executable}" -m quickfit pack "{photos}" "{tmp_path}/pack" {where}'
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert ended.returncode == 0
+    assert "Traceback" not in ended.stderr
+    assert "Exception" not in ended.stderr
+    assert ("could not be printed: No space left" in ended.stderr) == ("full" in where)
+    assert pack(photos, tmp_path / "pack", progress=False).was_there
+
+
+def test_a_quiet_pack_still_warns_of_losses(photos, tmp_path, run):
+    shutil.make_archive(str(tmp_path / "x"), "tar", photos)
+    content = (tmp_path / "x.tar").read_bytes()
+    (tmp_path / "x.tar").write_bytes(content[: len(content) // 2])
+    ended = run(tmp_path / "x.tar", tmp_path / "pack", "--quiet")
+    assert ended.stderr.startswith("quickfit: WARNING: x.tar: the archive ends early")
+    assert ended.stdout == ""

@@ -1,3 +1,7 @@
+import errno
+import os
+from pathlib import Path
+
 import pytest
 
 from quickfit.data import pack
@@ -30,7 +34,7 @@ def test_a_finished_pack_with_a_shard_missing_is_not_called_packed(photos, tmp_p
     [
         ({"form": "raw"}, "form was original, and is now raw"),
         ({"seed": 3}, "seed was 0, and is now 3"),
-        ({"shard_bytes": 30_000}, "shard bytes was 20000, and is now 30000"),
+        ({"shard_bytes": 30_000}, "shard bytes was 20 kB, and is now 30 kB"),
         ({"max_pixels": 10**6}, "max pixels was 178956970, and is now 1000000"),
         ({"check": "full"}, "check was quick, and is now full"),
     ],
@@ -89,3 +93,36 @@ def test_a_finished_pack_with_a_damaged_manifest_can_be_made_anew(photos, tmp_pa
         pack(photos, tmp_path / "pack", **SMALL)
     assert "--restart" in str(error.value)
     assert pack(photos, tmp_path / "pack", restart=True, **SMALL).count == 40
+
+
+def test_what_only_follows_from_the_form_is_not_told(photos, tmp_path):
+    pack(photos, tmp_path / "pack", form="raw", progress=False)
+    with pytest.raises(PipelineError) as error:
+        pack(photos, tmp_path / "pack", seed=2, progress=False)
+    told = [
+        line for line in str(error.value).splitlines() if line.startswith("  ") and "was" in line
+    ]
+    assert told == ["  form was raw, and is now original", "  seed was 0, and is now 2"]
+
+
+def test_a_shard_of_a_finished_pack_that_cannot_be_read_is_an_error(photos, tmp_path, monkeypatch):
+    pack(photos, tmp_path / "pack", progress=False)
+    opened = Path.open
+
+    def failing(file, *args, **kwargs):
+        if file.suffix == ".tfrecord":  # root may read everything: permissions would not do
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(file, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(PipelineError, match=r"\.tfrecord cannot be read: Input/output error"):
+        pack(photos, tmp_path / "pack", progress=False)
+
+
+def test_a_finished_pack_without_its_list_of_what_was_left_out_is_an_error(tmp_path):
+    folder(tmp_path / "photos", {"cat": 2})
+    (tmp_path / "photos" / "cat" / "none.jpg").write_bytes(b"text")
+    pack(tmp_path / "photos", tmp_path / "pack", progress=False)
+    (tmp_path / "pack" / "rejected.jsonl").unlink()
+    with pytest.raises(PipelineError, match=r"was finished, but rejected\.jsonl is missing"):
+        pack(tmp_path / "photos", tmp_path / "pack", progress=False)

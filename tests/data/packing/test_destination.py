@@ -1,5 +1,6 @@
 import fcntl
 import os
+import shutil
 
 import pytest
 
@@ -97,3 +98,50 @@ def test_a_folder_nobody_may_write_to_is_said(photos, tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.mkdir", denied)
     with pytest.raises(UsageError, match="cannot be written there: Permission denied"):
         pack(photos, tmp_path / "pack", progress=False)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("left", [("index",), (".partial",), ("index", ".partial")])
+def test_a_pack_that_was_stopped_at_once_goes_on(photos, tmp_path, left, restart):
+    for name in left:
+        (tmp_path / "pack" / name).mkdir(parents=True)
+    if ".partial" in left:
+        (tmp_path / "pack" / ".partial" / "sources.jsonl.7.writing").write_text("half")
+    assert pack(photos, tmp_path / "pack", restart=restart, progress=False).count == 40
+
+
+@pytest.mark.parametrize("name", ["index/mine.txt", ".partial/mine.txt"])
+def test_folders_of_others_with_our_names_are_not_touched(photos, tmp_path, name, content_of):
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("mine")
+    for restart in (False, True):
+        with pytest.raises(UsageError, match="other things in it"):
+            pack(photos, tmp_path, restart=restart, progress=False)
+    assert content_of(tmp_path) == {name: b"mine"}
+
+
+def test_a_disk_without_room_leaves_nothing_in_the_folder(photos, tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(PipelineError, match="the pack needs about"):
+        pack(photos, tmp_path / "pack", progress=False)
+    assert os.listdir(tmp_path / "pack") == []
+    monkeypatch.undo()
+    assert pack(photos, tmp_path / "pack", progress=False).count == 40
+
+
+def test_waiting_for_another_pack_is_told_at_once(photos, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(destination, "_LOCK_WAIT_S", 0.1)
+    (tmp_path / "pack").mkdir()
+    descriptor = os.open(tmp_path / "pack", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(PipelineError, match="another quickfit pack is writing"):
+        pack(photos, tmp_path / "pack")
+    os.close(descriptor)
+    told = "quickfit: waiting for another quickfit pack that writes to this folder (up to"
+    assert capsys.readouterr().err.count(told) == 1
+
+
+def test_a_folder_without_a_name_is_said(photos):
+    with pytest.raises(UsageError, match="the name of the pack's folder is empty"):
+        pack(photos, "", progress=False)

@@ -219,3 +219,10 @@ def test_shards_are_shared_evenly(photos, tmp_path):
     pack(photos, tmp_path / "pack", shard_bytes=20_000, progress=False)
     counts = [shard.count for shard in read_manifest(tmp_path / "pack").shards]
     assert max(counts) - min(counts) <= 1
+
+
+def test_a_disk_that_holds_no_more_files_is_told_from_a_full_one(tmp_path, monkeypatch):
+    used_up = os.statvfs_result((4096, 4096, 100, 90, 90, 8, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda folder: used_up)
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x/a.tfrecord")
+    assert "its inodes are used up" in str(faults.not_written(tmp_path, error, 10**9))

@@ -1,10 +1,14 @@
+import hashlib
+import itertools
 import threading
 from contextlib import closing
 
 import pytest
 
-from quickfit.data.entries import Entry
-from quickfit.data.packing.lookahead import ahead
+from quickfit.data.entries import Entry, Reason, SourceImageError
+from quickfit.data.packing.lookahead import ahead, hashed
+
+GONE = SourceImageError(Reason.VANISHED, "it is gone")
 
 
 def entries(number, size=1000):
@@ -50,3 +54,33 @@ def test_only_a_few_are_worked_on_ahead():
 
 def test_large_images_do_not_wait_in_memory():
     assert most_ahead(40, 100_000_000) <= 1
+
+
+def read(entry):
+    return GONE if entry.name == "0007" else entry.name.encode()
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 100])
+def test_each_image_comes_with_its_hash_in_order(count):
+    made = list(hashed(entries(count), read))
+    assert [entry.name for entry, _, _ in made] == [entry.name for entry in entries(count)]
+    for _entry, content, digest in made:
+        expected = b"" if content is GONE else hashlib.sha256(content).digest()
+        assert digest == expected
+
+
+@pytest.mark.parametrize(
+    ("a_read_s", "is_far"),
+    [pytest.param(2e-5, False, id="near"), pytest.param(0.1, True, id="far")],
+)
+def test_files_that_are_far_away_are_read_by_several_threads(a_read_s, is_far):
+    threads = set()
+
+    def noted(entry):
+        threads.add(threading.current_thread())
+        return read(entry)
+
+    ticks = itertools.count()
+    made = list(hashed(entries(100), noted, clock=lambda: next(ticks) * 16 * a_read_s))
+    assert len(made) == 100
+    assert (threads != {threading.current_thread()}) == is_far

@@ -31,11 +31,11 @@ def test_it_is_read_as_it_was_written(packed):
     [
         ({"kind": "other"}, "is no manifest of a pack (kind: 'other')"),
         ({"version": 2}, "the pack has version 2, this quickfit reads 1"),
-        ({"shards": 5}, "the manifest is damaged: TypeError"),
-        ({"shards": [{"file": "a"}]}, "the manifest is damaged: TypeError"),
-        ({"count": "many"}, "the manifest is damaged: ValueError"),
-        ({"image_shape": [1]}, "the manifest is damaged: IndexError"),
-        ({"files": []}, "the manifest is damaged: AttributeError"),
+        ({"shards": 5}, "the manifest is damaged: a value in it is not of the kind"),
+        ({"shards": [{"file": "a"}]}, "the manifest is damaged: a value in it is not of the kind"),
+        ({"count": "many"}, "the manifest is damaged: a value in it is not of the kind"),
+        ({"image_shape": [1]}, "the manifest is damaged: a value in it is not of the kind"),
+        ({"files": []}, "the manifest is damaged: a value in it is not of the kind"),
         (
             {"shards": [{"file": "../x.tfrecord", "count": 1, "bytes": 1, "crc32c": 1}]},
             "the shard '../x.tfrecord' is no name of a file",

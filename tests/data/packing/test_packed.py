@@ -1,3 +1,6 @@
+import os
+import shutil
+
 import numpy as np
 import pytest
 
@@ -77,3 +80,36 @@ def test_a_dataset_of_tensorflow_can_be_packed(tmp_path, tf, read_pack):
     packed = pack(dataset, tmp_path / "pack", progress=False)
     assert [record.label for record in read_pack(packed.folder)] == [3, 1, 4, 1, 5]
     assert packed.class_counts == (0, 2, 0, 1, 1, 1)
+
+
+def test_a_loss_that_nobody_can_count_is_a_warning_and_no_image(tmp_path):
+    folder(tmp_path / "photos", {"cat": 3})
+    (tmp_path / "photos" / "cat" / "half.jpg").write_bytes(truncated_jpeg())
+    shutil.make_archive(str(tmp_path / "x"), "tar", tmp_path / "photos")
+    with (tmp_path / "x.tar").open("ab") as stream:
+        stream.write(b"?" * 512)
+    pack(tmp_path / "x.tar", tmp_path / "pack", progress=False)
+    again = pack(tmp_path / "x.tar", tmp_path / "pack", progress=False)
+    first, second, *rest = repr(again).splitlines()
+    verify = f"quickfit pack --verify {tmp_path / 'pack'}"
+    assert first.endswith(f" (not compared byte by byte: {verify})")
+    assert second.startswith("WARNING: x.tar: the archive is damaged at byte")
+    assert second.endswith("an unknown number of images is missing. Get a whole copy of it")
+    assert "1 of 4 images were left out: 1 truncated (" in "\n".join(rest)
+
+
+def test_folders_that_cannot_be_listed_are_counted_as_folders(tmp_path):
+    folder(tmp_path / "photos", {"cat": 1})
+    handle = os.open(tmp_path / "photos", os.O_RDONLY)
+    for _ in range(20):  # deeper than a path can be long
+        os.mkdir("n" * 250, dir_fd=handle)
+        inner = os.open("n" * 250, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.close(handle)
+    packed = pack(tmp_path / "photos", tmp_path / "pack", progress=False)
+    (warning,) = packed.warnings()
+    assert warning.startswith("1 folder could not be listed (nnn")
+    assert warning.endswith("): an unknown number of images is missing")
+    assert len(warning) < 350
+    assert "left out" not in repr(packed)

@@ -3,7 +3,9 @@
 import pytest
 
 import quickfit.data as data
+from quickfit.data.entries import Reason, SourceImageError
 from quickfit.data.reading.ending import steps, without_gaps
+from quickfit.data.reading.faults import Faults
 from quickfit.data.reading.options import Options
 
 pytestmark = pytest.mark.loads_tf
@@ -28,14 +30,31 @@ def test_a_batch_that_lost_everything_is_left_out(tf):
     batches = tf.data.Dataset.from_tensor_slices([4, 0, 3]).map(
         lambda size: (tf.range(size), tf.range(size))
     )
-    assert sizes(without_gaps(batches, options())) == [4, 3]
+    assert sizes(without_gaps(batches, options(), Faults(skips=True), 7)) == [4, 3]
 
 
 def test_batches_that_must_be_full_are_filled_up(tf):
     batches = tf.data.Dataset.from_tensor_slices([4, 0, 3, 4]).map(
         lambda size: (tf.range(size), tf.range(size))
     )
-    assert sizes(without_gaps(batches, options(drop_remainder=True))) == [4, 4]
+    assert sizes(without_gaps(batches, options(drop_remainder=True), Faults(skips=True), 11)) == [
+        4,
+        4,
+    ]
+
+
+@pytest.mark.parametrize("drop_remainder", [False, True])
+def test_a_pass_that_lost_everything_is_an_error(tf, drop_remainder):
+    faults = Faults(skips=True)
+    faults.note("a.tfrecord, record 0", SourceImageError(Reason.CORRUPT, "it is odd"), "")
+    batches = tf.data.Dataset.from_tensor_slices([0, 0]).map(
+        lambda size: (tf.range(size), tf.fill([size], "text"))
+    )
+    dataset = without_gaps(batches, options(drop_remainder=drop_remainder), faults, 1234)
+    with pytest.raises(tf.errors.OpError) as caught:
+        list(dataset)
+    assert "none of the 1,234 records can be used; the first is\n" in str(caught.value)
+    assert "a.tfrecord, record 0: corrupt: it is odd" in str(caught.value)
 
 
 def test_tensorflow_does_not_divide_what_is_a_share_already(tmp_path, tf):

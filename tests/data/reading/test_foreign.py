@@ -283,3 +283,10 @@ def test_a_pack_without_its_lists_is_read_as_its_files(tmp_path, tf):
         assert found == wanted
         assert bare.class_names == ["cat", "dog"]
         assert len(bare) == 1
+
+
+def test_a_pass_that_leaves_out_every_record_is_an_error(tmp_path, tf):
+    contents = [example(image=b"\xff\xd8\xffno image", label=n) for n in range(5)]
+    written(tmp_path / "a.tfrecord", contents)
+    dataset = data.records(tmp_path, size=8, on_bad="skip", batch=2)
+    assert "none of the 5 records can be used; the first is" in failure(tf, dataset)

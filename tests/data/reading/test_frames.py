@@ -5,6 +5,7 @@ import zlib
 
 import pytest
 
+from quickfit.data.entries import Reason
 from quickfit.data.reading.frames import Walked, compression_of, outcomes, walked
 from quickfit.errors import PipelineError
 
@@ -12,6 +13,7 @@ from photos import jpeg, photo
 from record_files import flipped, frame, written
 
 RECORDS = [b"first", b"", b"x" * 200_000, b"last"]
+FRAMES = [frame(record) for record in RECORDS]
 compressions = pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
 
 
@@ -20,7 +22,7 @@ def test_all_records_are_read_and_counted(tmp_path, compression):
     file = str(written(tmp_path / "a", RECORDS, compression))
     assert compression_of(file) == compression
     assert list(outcomes(file, compression)) == RECORDS
-    assert walked(file, compression, 10) == Walked(4, "")
+    assert walked(file, compression, 10) == Walked(4, "", end_bytes=sum(map(len, FRAMES)))
 
 
 @compressions
@@ -48,7 +50,9 @@ def test_a_file_that_is_cut_off_tells_where(tmp_path, cut):
     file = written(tmp_path / "a", RECORDS)
     file.write_bytes(file.read_bytes()[:-cut])
     assert list(outcomes(str(file), "")) == [*RECORDS[:3], "the file ends inside it"]
-    assert walked(str(file), "", 10) == Walked(3, "the file ends inside it")
+    assert walked(str(file), "", 10) == Walked(
+        3, "the file ends inside it", Reason.TRUNCATED, sum(map(len, FRAMES[:3]))
+    )
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
@@ -77,7 +81,7 @@ def test_behind_a_changed_length_nothing_can_be_read(tmp_path):
     flipped(file, len(frame(RECORDS[0])) + 2)
     wrong = "the checksum of its length differs"
     assert list(outcomes(str(file), "")) == [RECORDS[0], wrong]
-    assert walked(str(file), "", 10) == Walked(1, wrong)
+    assert walked(str(file), "", 10) == Walked(1, wrong, Reason.CORRUPT, len(FRAMES[0]))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Files of records: counted, and shared out."""
 
+import gzip
 import itertools
 
 import pytest
 
+from quickfit.data.entries import Reason
 from quickfit.data.reading import stream
 from quickfit.data.reading.faults import Faults
 from quickfit.data.reading.stream import UNKNOWN, Part, behind_damage, counted, shared
@@ -77,3 +79,17 @@ def test_a_file_that_is_whole_now_is_told_apart(tmp_path):
     with pytest.raises(PipelineError, match="could not be read when its turn came"):
         behind_damage(file, "", Faults(skips=False))
     assert list(itertools.chain(behind_damage(file, "", Faults(skips=True)))) == []
+
+
+@pytest.mark.parametrize(("compression", "of_what"), [("", ""), ("GZIP", " of its uncompressed")])
+def test_how_much_of_a_file_is_lost_is_told(tmp_path, compression, of_what):
+    whole = [frame(b"first"), frame(b"second"), frame(b"third")]
+    whole[1] = b"\xff" + whole[1][1:]
+    squeeze = gzip.compress if compression else bytes
+    (tmp_path / "a").write_bytes(squeeze(b"".join(whole)))
+    faults = Faults(skips=True)
+    assert counted([Part(str(tmp_path / "a"), compression)], faults)[0].count == 1
+    (found,) = faults.found
+    assert found.reason is Reason.CORRUPT
+    assert f"the rest of this file, from byte {len(whole[0])}{of_what}" in found.detail
+    assert found.detail.endswith(" on, could not be read")

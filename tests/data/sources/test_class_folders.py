@@ -43,11 +43,13 @@ def test_an_empty_class_folder_keeps_its_number():
     assert list(labels) == [0, 2]
 
 
-def test_a_folder_of_other_files_is_no_class():
-    found = gathered(
-        "cat/1.jpg", folders=["annotations", "cat"], others=["annotations/1.xml", "cat/x.txt"]
-    )
-    assert label_by_folder(found)[1] == ("cat",)
+def test_a_folder_of_other_files_keeps_its_number_and_is_told():
+    found = gathered("owl/1.jpg", folders=["dog", "owl"], others=["dog/1.xml", "owl/x.txt"])
+    labels, classes = label_by_folder(found)
+    assert classes == ("dog", "owl")
+    assert list(labels) == [1]
+    [note] = notes_on(found.names, classes, "", "")
+    assert note.startswith("no image in the class dog: it keeps its number")
 
 
 def test_a_class_all_of_whose_images_are_rejected_keeps_its_number():
@@ -72,7 +74,7 @@ def test_classes_can_lie_below_a_top_folder():
 
 @pytest.mark.parametrize("names", [("train", "val"), ("Test", "Train", "Valid")])
 def test_says_that_classes_look_like_splits(names):
-    note = notes_on([], names, "", "photos/")[0]
+    note = notes_on([f"{name}/1.jpg" for name in names], names, "", "photos/")[0]
     assert "these look like splits" in note
     assert note.endswith(f"give photos/{names[0]}")
 

@@ -124,7 +124,10 @@ def test_tells_of_a_folder_that_cannot_be_listed(tmp_path):
     gathered = walked(tmp_path)
     assert gathered.names == ["1.jpg"]
     assert [item.reason for item in gathered.rejected] == [Reason.UNREADABLE]
-    assert gathered.rejected[0].detail == "File name too long"
+    assert gathered.rejected[0].detail == (
+        "this folder could not be listed (File name too long): "
+        "an unknown number of images is missing"
+    )
 
 
 def test_says_that_the_folder_itself_cannot_be_listed(tmp_path):

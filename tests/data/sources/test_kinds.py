@@ -82,7 +82,7 @@ def test_says_why_images_cannot_be_listed_from_a_file(write, name, content, says
     [
         ("", "the path of the images is empty"),
         ("s3://bucket/x", "is not on this machine"),
-        ("x/*.jpg", r"For a pattern give glob\.glob\('x/\*\.jpg'\)"),
+        ("x/*.jpg", r"Patterns are not read.* the list that glob\.glob returns"),
         ("photoz", r"photoz: there is no such folder or file, looked for in .*\n\. has: photos"),
         ("none/photos", "There is no none either"),
     ],

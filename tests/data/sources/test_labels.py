@@ -12,6 +12,15 @@ def encoded(values, names=NAMES):
     return list(numbers), classes
 
 
+def test_numbers_with_a_point_in_a_text_file_are_numbers_as_in_a_table():
+    values = [f"{number}.0" for number in (0, 2, 10)]
+    numbers, classes = encode_text(values, NAMES)
+    assert list(numbers) == [0, 2, 10]
+    assert len(classes) == 11
+    with pytest.raises(UsageError, match="is no whole number"):
+        encode_text(["0.37", "0.74", "1.5"], NAMES)
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -64,4 +64,3 @@ def test_counts_other_files_and_remembers_the_first():
     gathered.pass_over("x/notes.txt")
     gathered.pass_over("readme")
     assert (gathered.other_files, gathered.other_example) == (2, "x/notes.txt")
-    assert gathered.other_folders == {"x"}

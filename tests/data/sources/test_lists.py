@@ -41,7 +41,7 @@ def test_labels_stay_with_their_images_where_one_is_rejected(photos):
 
 def test_a_missing_file_fails_when_it_is_read(photos):
     source = sources.open(["a.jpg", "gone.jpg"], root=photos)
-    with pytest.raises(SourceImageError, match="no longer there") as raised:
+    with pytest.raises(SourceImageError, match="it does not exist") as raised:
         source.read(source.entries[1])
     assert raised.value.reason == Reason.VANISHED
 
@@ -111,3 +111,12 @@ def test_says_which_row_of_a_table_has_no_path(photos):
         UsageError, match=r"t\.csv, column path: the value of row 2 is '', not a path"
     ):
         sources.open(photos / "t.csv")
+
+
+def test_columns_that_are_not_taken_for_labels_are_told(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    (tmp_path / "x.csv").write_text("foo,bar,two words\na.jpg,x,y\n")
+    says = "no labels: none of the columns (bar, two words) looks like one; use --label-column bar"
+    assert says in sources.open(tmp_path / "x.csv").notes
+    assert says not in sources.open(tmp_path / "x.csv", label_column="bar").notes
+    assert says not in sources.open(tmp_path / "x.csv", labels=False).notes

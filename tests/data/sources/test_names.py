@@ -101,3 +101,12 @@ def test_finds_no_danger_in_ordinary_paths(name):
 )
 def test_leaves_out_the_parts_of_a_path_that_say_nothing(name, short):
     assert plain(name) == short
+
+
+def test_a_very_long_name_is_shown_without_its_middle():
+    name = "begin/" + "n" * 300 + "/end.jpg"
+    assert shown("a" * 200) == "a" * 200
+    assert len(shown(name)) == 200
+    assert shown(name).startswith("begin/n")
+    assert "n…n" in shown(name)
+    assert shown(name).endswith("n/end.jpg")

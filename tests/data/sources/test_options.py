@@ -7,11 +7,13 @@ from quickfit.errors import UsageError
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"path_column": "x"}, r"path_column is 'x', and only tables have columns.*is a\s+folder"),
-        ({"label_column": "x"}, "label_column is 'x', and only tables have columns"),
-        ({"root": "x"}, "root is 'x', and .* is a folder: its images lie in it"),
+        ({"path_column": "x"}, r"path_column\) is 'x', and only tables .*is a\s+folder"),
+        ({"label_column": "x"}, r"label_column\) is 'x', and only tables have columns"),
+        ({"root": "x"}, r"root\) is 'x', and .* is a folder: its images lie in it"),
         ({"labels": True}, "labels is True: give one label for each image, False for none"),
         ({"labels": 3}, "labels is 3"),
+        ({"labels": {"a.jpg": 1}}, "labels is a dict, which has no order: give a list"),
+        ({"labels": {1}}, "labels is a set, which has no order: give a list"),
         ({"labels": "cat"}, "labels is 'cat', a single text: give one label for each image"),
     ],
 )
@@ -32,3 +34,9 @@ def test_cuts_a_long_list_short_in_a_message(tmp_path):
     with pytest.raises(UsageError, match="…") as raised:
         open_source([f"{number}.jpg" for number in range(1000)], path_column="x")
     assert len(str(raised.value)) < 500
+
+
+def test_a_set_of_paths_has_no_order_that_labels_could_follow(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    with pytest.raises(UsageError, match="the paths are a set"):
+        open_source({str(tmp_path / "a.jpg")}, labels=[1])

@@ -66,7 +66,7 @@ def test_names_that_no_file_can_have_are_rejected_even_if_odd_ones_are_kept(tmp_
 @pytest.mark.parametrize(
     ("first", "exists", "says"),
     [
-        ("a.jpg", "", "Give the folder that the paths begin at: root="),
+        ("a.jpg", "", "Give the folder that the paths begin at: --root"),
         ("abc", "abc.png", r"There is abc\.png: write names with their endings"),
         ("cat\\a.jpg", "cat/a.jpg", "write them with `/`"),
         ("/nowhere/a.jpg", "", "Were the files moved"),

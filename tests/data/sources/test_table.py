@@ -50,8 +50,8 @@ def test_takes_the_columns_that_the_user_names():
     [
         ({"a": ["x"], "b": ["y"]}, None, "no column seems to hold paths.*columns are: a, b"),
         ({"a": ["x.jpg"], "b": ["y.png"]}, None, "several columns hold paths.*\n.*path_column="),
-        ({"a": ["x.jpg"]}, "image", "path_column is 'image', and there is no such column.*: a"),
-        ({"a": ["x.jpg"]}, 3, "path_column is 3"),
+        ({"a": ["x.jpg"]}, "image", r"path_column\) is 'image', and there is no such column.*: a"),
+        ({"a": ["x.jpg"]}, 3, r"path_column\) is 3"),
         ({"a": ["x.jpg"], "b": [1, 2]}, None, "differ in length: {'a': 1, 'b': 2}"),
     ],
 )
@@ -61,7 +61,7 @@ def test_says_which_columns_there_are(columns, path, says):
 
 
 def test_says_that_the_label_column_is_not_there():
-    with pytest.raises(UsageError, match=r"label_column is 'breed'.*The columns are: path, label"):
+    with pytest.raises(UsageError, match=r"label_column\) is 'breed'.*columns are: path, label"):
         chosen({"path": ["a.jpg"], "label": [1]}, label="breed")
 
 

@@ -121,3 +121,53 @@ def test_damage_anywhere_ends_in_a_clear_answer(tmp_path, at, value, keep):
         return
     for entry in source.entries:
         assert len(source.read(entry)) == entry.size
+
+
+MORE = {f"dog/{number}.jpg": bytes([number]) * 700 for number in range(3)}
+
+
+def test_reads_on_behind_the_end_of_the_first_of_joined_archives(tmp_path):
+    path = tmp_path / "x.tar"
+    path.write_bytes(archive_bytes() + archive_bytes(contents=MORE))
+    found = {name: read(path, member) for name, member in listed(path).items()}
+    assert found == CONTENTS | MORE
+
+
+def test_a_lone_block_of_zeros_does_not_end_the_archive(tmp_path):
+    content = archive_bytes(tarfile.USTAR_FORMAT)
+    path = tmp_path / "x.tar"
+    path.write_bytes(content[:1536] + bytes(512) + content[1536:])
+    assert {name: read(path, member) for name, member in listed(path).items()} == CONTENTS
+
+
+@pytest.mark.parametrize(
+    ("behind", "reason", "says"),
+    [
+        (b"?" * 512, Reason.CORRUPT, "damaged at byte 10,240, behind a mark of its end"),
+        (b"?" * 9, Reason.TRUNCATED, "ends early, at byte 10,240"),
+        (bytes(2_000_000) + b"?" * 512, Reason.CORRUPT, "damaged at byte 2,010,112"),
+    ],
+)
+def test_what_cannot_be_read_behind_the_end_is_told(tmp_path, behind, reason, says):
+    path = tmp_path / "x.tar"
+    path.write_bytes(archive_bytes(tarfile.USTAR_FORMAT) + behind)
+    members = listed(path)
+    told = members.pop("x.tar")
+    assert list(members) == list(CONTENTS)
+    assert told.fault == reason
+    assert says in told.detail
+    assert "an unknown number of images is missing. Get a whole copy" in told.detail
+
+
+def test_zeros_behind_the_end_are_nothing(tmp_path):
+    path = tmp_path / "x.tar"
+    path.write_bytes(archive_bytes() + bytes(3_000_001))
+    assert list(listed(path)) == list(CONTENTS)
+
+
+def test_a_text_is_no_archive_whatever_its_name(tmp_path):
+    for name in ("x.tar", "x.zip"):
+        path = tmp_path / name
+        path.write_text("my thesis " * 100)
+        with pytest.raises(PipelineError, match="cannot be read: it is no archive"):
+            sources.open(path)

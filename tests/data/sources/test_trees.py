@@ -117,7 +117,7 @@ def test_the_one_folder_in_an_archive_is_no_class(tmp_path, made):
 @pytest.mark.parametrize("made", [zipped, tarred])
 def test_lists_one_folder_of_an_archive(tmp_path, made):
     path = made(tmp_path / "x", "set/train/cat/1.jpg", "set/train/dog/2.jpg", "set/val/cat/3.jpg")
-    assert "look like splits. To use what lies in one of them give root=set/train" in str(
+    assert "look like splits. To use what lies in one of them give --root set/train" in str(
         sources.open(path).notes
     )
     source = sources.open(path, root="set/train")
@@ -151,3 +151,23 @@ def test_a_folder_with_an_odd_name_is_no_class(tmp_path):
     assert sources.open(tmp_path).classes == ("cat",)
     assert [item.reason for item in sources.open(tmp_path).rejected] == [Reason.BAD_NAME]
     assert sources.open(tmp_path, keep_odd_names=True).classes == ("caf\udce9", "cat")
+
+
+def test_images_of_kinds_that_are_not_read_keep_the_number_of_their_class(tmp_path):
+    for name in ("ant/1.HEIC", "bee/1.jpg", "bee/2.tif", "cat/1.cr2", "notes/read.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    source = sources.open(tmp_path)
+    assert source.classes == ("ant", "bee", "cat", "notes")
+    assert [(item.name, item.reason.value) for item in source.rejected] == [
+        (name, "not-an-image") for name in ("ant/1.HEIC", "bee/2.tif", "cat/1.cr2")
+    ]
+    assert source.rejected[0].detail == "HEIC is not read: convert to JPEG or PNG"
+    assert source.notes == ("1 other file left alone, for example notes/read.txt",)
+
+
+def test_hidden_files_are_counted(tmp_path):
+    for name in ("a/1.jpg", "a/.2.jpg", "a/Thumbs.db", ".git/3.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert sources.open(tmp_path).notes == ("2 hidden files and 1 hidden folder left alone",)

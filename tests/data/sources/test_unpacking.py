@@ -119,3 +119,38 @@ def test_says_that_the_scratch_folder_cannot_be_written(tmp_path):
     (tmp_path / "scratch").write_text("a file")
     with pytest.raises(PipelineError, match=r"cannot be unpacked: (Not a directory|File exists)"):
         unpacked(path, tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_joined_archives_are_all_there(tmp_path, ending):
+    path = tmp_path / f"x.tar.{ending}"
+    path.write_bytes(PACKED[ending](tar_bytes(3)) + PACKED[ending](tar_bytes(2)))
+    source = sources.open(unpacked(path, tmp_path / "scratch"))
+    assert len(source.entries) == 5
+    assert source.rejected == ()
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_the_second_of_joined_archives_is_missed(tmp_path, ending):
+    path = tmp_path / f"x.tar.{ending}"
+    path.write_bytes(PACKED[ending](tar_bytes(3)) + PACKED[ending](tar_bytes(2))[:6])
+    source = sources.open(unpacked(path, tmp_path / "scratch"))
+    assert len(source.entries) == 3
+    assert "the archive ends early" in source.rejected[0].detail
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_something_else_behind_the_archive_is_told(tmp_path, ending):
+    path = tmp_path / f"x.tar.{ending}"
+    path.write_bytes(PACKED[ending](tar_bytes(3)) + bytes(8) + b"something else" * 9)
+    source = sources.open(unpacked(path, tmp_path / "scratch"))
+    assert len(source.entries) == 3
+    assert "an unknown number of images is missing" in source.rejected[0].detail
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_zeros_behind_the_archive_are_nothing(tmp_path, ending):
+    path = tmp_path / f"x.tar.{ending}"
+    path.write_bytes(PACKED[ending](tar_bytes(3)) + bytes(2_000_000))
+    source = sources.open(unpacked(path, tmp_path / "scratch"))
+    assert (len(source.entries), source.rejected) == (3, ())

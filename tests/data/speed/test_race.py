@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.data.speed.race import _Mark, compared, marks_in, race
 from quickfit.data.speed.target import Options
-from quickfit.errors import PipelineError
+from quickfit.errors import PipelineError, UsageError
 from quickfit.measuring.interleave import Block
 
 NAMES = ("before", "after")
@@ -104,3 +104,9 @@ def test_a_program_that_fails_later_ends_the_race_too(script, capfd):
     with pytest.raises(PipelineError, match=r"late: it ended \(exit code 1\)"):
         race(("loops.py:late", "loops.py:short"), Options(), seconds=1.5, warmup_s=0.05)
     assert "KeyError: 'late'" in capfd.readouterr().err
+
+
+def test_a_target_that_is_not_there_is_a_wrong_command_line_as_it_is_alone(script, capfd):
+    with pytest.raises(UsageError, match=r"loops.py:nope: it ended \(exit code 2\)"):
+        race(("loops.py:short", "loops.py:nope"), Options(), seconds=0.6, warmup_s=0.05)
+    assert "there is no `nope` in it" in capfd.readouterr().err

@@ -9,7 +9,7 @@ from quickfit.data.speed.to_terminal import bar, printable, text
 EXPECTED = """\
 train.py:make: 1,600 examples/s (50 batches/s)
    device   CPU, 2 cores, other processes use 0.0
-   counted  100 batches (3,200 examples) in 2.0 s, blocks ± 0 %, data not at its end
+   counted  100 batches (3,200 examples, 32 per batch) in 2.0 s, blocks ± 0 %, data not at its end
    first    100 ms to the first batch
    memory   300 MB before, 350 MB after, 4.0 MB in buffers
 

@@ -30,6 +30,12 @@ def test_a_result_that_does_not_fit_comes_with_advice():
     assert "batch=None" in text
 
 
+def test_a_result_that_is_none_comes_without_advice_on_shapes():
+    text = str(teller().failed(Failure(0, 1, "it returned None; is a `return` missing?")))
+    assert "it returned None; is a `return` missing?\n" in text
+    assert "shapes" not in text
+
+
 def test_numbers_and_elements_are_not_said_twice():
     assert teller(range(10, 20)).item(3) == "item 13"
     assert teller(None).item(3) == "element 3"

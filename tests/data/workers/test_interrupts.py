@@ -43,7 +43,9 @@ def test_who_cannot_notice_is_told_once_and_stopped_at_the_second(scene, capfd):
         return [*heard, interrupts.hear(scene.now_s)]
 
     assert elsewhere(pressed_twice) == [False, False, True]
-    assert "Press it again to stop now." in capfd.readouterr().err
+    assert (
+        "Press it again to stop now (a script then sees a RuntimeError)" in capfd.readouterr().err
+    )
     assert not interrupts.is_waiting
 
 

@@ -55,7 +55,8 @@ def test_it_is_a_dataset_that_people_can_read(tf, images):
     assert isinstance(images, tf.data.Dataset)
     assert repr(images) == (
         "<generator `image`: 30 items, batches of 8, in order; each 0: uint8 [8, 6, 3],"
-        " 1: int64 []; 2 processes (as asked)>"
+        " 1: int64 []; 2 processes (as asked); what the function uses is copied when the workers"
+        " start>"
     )
 
 

@@ -99,6 +99,25 @@ def checked_split(split: object) -> tuple[float, ...] | None:
     return shares
 
 
+def check_source(source: object) -> None:
+    """Notice images that are no files any more.
+
+    Raises:
+        UsageError: the source holds pixels.
+    """
+    is_list = isinstance(source, list | tuple) and len(source) > 0
+    array = cast(Sequence[Any], source)[0] if is_list else source
+    shape = getattr(array, "shape", ())
+    # One column of paths has one side, a table two; a gray image in a list has two.
+    if not hasattr(array, "dtype") or len(shape) < (2 if is_list else 3):
+        return
+    sides = f"a list of arrays {tuple(shape)}" if is_list else f"an array {tuple(shape)}"
+    raise UsageError(
+        f"images(): {sides} was given. These are pixels, and images() reads files; use "
+        "tf.data.Dataset.from_tensor_slices((pixels, labels)).shuffle(len(pixels)).batch(32)"
+    )
+
+
 def _size(size: object) -> tuple[int, int]:
     pair = (size, size) if _is_whole(size) else size
     if not _is_sequence(pair) or len(cast(Sequence[Any], pair)) != 2:

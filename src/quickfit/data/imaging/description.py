@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from quickfit.data.entries import Entry, Rejection
@@ -28,16 +28,23 @@ class Description:
     Args:
         entries: its images.
         class_names: by label; empty without labels.
-        class_counts: the images of each class.
         bad_files: what is left out; it grows while the dataset is read.
+        left_out: tells which of the entries are among them by now.
         steps: what happens to the images, for people, in order.
     """
 
     entries: Sequence[Entry]
     class_names: list[str]
-    class_counts: list[int]
     bad_files: list[Rejection]
+    left_out: Callable[[], Collection[int]]
     steps: Sequence[str]
+
+    @property
+    def class_counts(self) -> list[int]:
+        """The images of each class, without those that are known to be bad."""
+        bad = self.left_out()
+        used = [entry for index, entry in enumerate(self.entries) if index not in bad]
+        return counts_of(used, len(self.class_names))
 
     def text(self, element_spec: object) -> str:
         """Return the repr of the dataset."""
@@ -50,7 +57,7 @@ class Description:
         suffixes = {entry.name[entry.name.rfind(".") :].lower() for entry in self.entries}
         formats = {_FORMATS.get(suffix, "images") for suffix in suffixes}
         kind = formats.pop() if len(formats) == 1 else "images"
-        count = f"{len(self.entries):,} {kind}"
+        count = f"{len(self.entries) - len(self.left_out()):,} {kind}"
         if not self.class_names:
             return f"{count} without labels"
         plural = "class" if len(self.class_names) == 1 else "classes"
@@ -74,13 +81,18 @@ def described(dataset: Dataset, description: Description) -> Dataset:
     It stays the dataset it was: `isinstance` and everything TensorFlow does with it.
     """
     kind = type(dataset)
-    dataset.__class__ = type("Images", (kind,), {"__repr__": _repr, "__str__": _repr})
+    words = {"__repr__": _repr, "__str__": _repr, "class_counts": property(_class_counts)}
+    dataset.__class__ = type("Images", (kind,), words)
     dataset.class_names = description.class_names
-    dataset.class_counts = description.class_counts
     dataset.bad_files = description.bad_files
     dataset.file_paths = [entry.file for entry in description.entries]
     dataset._quickfit_description = description
     return dataset
+
+
+def _class_counts(dataset: Dataset) -> list[int]:
+    description: Description = dataset._quickfit_description
+    return description.class_counts
 
 
 def _repr(dataset: Dataset) -> str:

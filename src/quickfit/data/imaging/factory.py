@@ -10,8 +10,8 @@ from typing import Any
 from quickfit.data import sources
 from quickfit.data.entries import Entry, Reason, Source
 from quickfit.data.imaging._graph import Dataset
-from quickfit.data.imaging.choices import Augment, Choices, checked, checked_split
-from quickfit.data.imaging.description import Description, counts_of, described
+from quickfit.data.imaging.choices import Augment, Choices, check_source, checked, checked_split
+from quickfit.data.imaging.description import Description, described
 from quickfit.data.imaging.faults import line
 from quickfit.data.imaging.pipeline import Images, dataset_of
 from quickfit.data.imaging.room import place_for
@@ -48,8 +48,8 @@ def images(
     """Return a `tf.data.Dataset` of batches from image files, as fast as TensorFlow can make it.
 
     Args:
-        source: a folder of class folders, an archive of them (zip, tar), a list of paths, a
-            DataFrame, or a CSV or text file of paths.
+        source: a folder of class folders, an archive of them (zip or plain tar; `pack` reads a
+            compressed tar), a list of paths, a DataFrame, or a CSV or text file of paths.
         labels: one per image, where the source does not tell them; False for none.
         size: height and width of the batches, or one number for both.
         batch: the images in a batch.
@@ -66,8 +66,8 @@ def images(
         dtype: "uint8" (the least work; begin the model with `keras.layers.Rescaling(1 / 255)`),
             "float32", "float16" or "bfloat16".
         scale: what black and white become with a float dtype; (0, 1) by default.
-        resize: "bilinear" (fastest), "antialias" (smooth), "crop" (keeps the aspect, cuts the
-            edges) or "pil" (the pixels of `PIL.Image.resize`).
+        resize: "bilinear" (fastest), "antialias" (smooth), "crop" (keeps the proportions, cuts
+            off what is too long) or "pil" (the pixels of `PIL.Image.resize`).
         on_bad: "error" ends at the first file that cannot be used and names it; "skip" goes on
             without such files and lists them in the attribute `bad_files`.
         one_hot: whether labels are vectors.
@@ -89,6 +89,7 @@ def images(
     options = dict(locals())
     choices = checked(options)
     shares = checked_split(split)
+    check_source(source)
     opened = sources.open(
         source,
         labels=labels,
@@ -174,8 +175,8 @@ def _dataset(parts: Images) -> Dataset:
     description = Description(
         parts.entries,
         class_names,
-        counts_of(parts.entries, len(class_names)),
         parts.faults.rejections,
+        lambda: parts.faults.left_out,
         steps,
     )
     return described(dataset_of(parts), description)

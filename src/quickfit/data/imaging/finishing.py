@@ -102,6 +102,12 @@ class _Augmentation:
         required = [] if self._is_layer else _required_arguments(augment)
         self.takes_seed = "seed" in required
         self._takes_labels = len(required) - self.takes_seed > 1
+        if len(required) - self.takes_seed > 2:
+            raise UsageError(
+                f"images(augment={_name(augment)}): the function needs {', '.join(required)}. It "
+                "may take images, or images and labels, and one argument named seed besides; give "
+                "others a default"
+            )
         if self._is_layer:
             # It makes its variables now: it may not inside a pipeline.
             augment(np.zeros((1, *choices.image_shape), np.float32), training=True)

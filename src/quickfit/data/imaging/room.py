@@ -18,6 +18,7 @@ from quickfit.errors import PipelineError, UsageError
 # The model, its optimizer and the rest of the machine need theirs.
 _MEMORY_SHARE = 0.5
 _DISK_SHARE = 0.25
+_CHOICES = "'auto', 'memory', 'disk', a folder, or None"
 _MEMORY_FILES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     2: ("memory.max", "memory.current", "inactive_file"),
@@ -43,17 +44,33 @@ def place_for(cache: object, needed_bytes: int) -> Place:
     """Return where to cache images of this size.
 
     Args:
-        cache: "auto", "memory", "disk", a folder, or None or False for nowhere.
+        cache: "auto", "memory", "disk", a folder, or None, "none" or False for nowhere.
         needed_bytes: for all of them.
+
+    Raises:
+        UsageError: it is no place.
+        PipelineError: there is no room, or the folder cannot be made.
     """
-    if cache is None or cache is False:
+    if cache in (None, "none") or cache is False:
         return Place("none", "", "not cached")
-    size = units.size(needed_bytes)
     if cache == "auto":
         return _fitting(needed_bytes)
     if cache == "memory":
         return _in_memory(needed_bytes)
+    return _on_disk(cache, needed_bytes)
+
+
+def _on_disk(cache: object, needed_bytes: int) -> Place:
     folder = _roomy_folder() if cache == "disk" else _checked_folder(cache)
+    there = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    size, free_bytes = units.size(needed_bytes), free_disk_bytes(there)
+    if needed_bytes > free_bytes:
+        raise PipelineError(
+            f"images(cache={_shown(cache)}): the decoded images take {size}, and "
+            f"{units.size(free_bytes)} are free in {there}. Give cache='auto', a folder on a "
+            "larger disk, or a smaller size"
+        )
+    _make(folder, cache)
     return Place("disk", folder, f"cached in a file in {folder} ({size})")
 
 
@@ -80,19 +97,39 @@ def _fitting(needed_bytes: int) -> Place:
 
 
 def _checked_folder(cache: object) -> str:
+    """Return the folder that the user named; it, or the one around it, is there."""
     if not isinstance(cache, str | os.PathLike):
+        raise UsageError(f"images(cache={cache!r}): give {_CHOICES}")
+    name = os.fsdecode(cache)
+    folder = os.path.abspath(os.path.expanduser(name))
+    if os.path.isdir(folder):
+        return folder
+    # A word that is none of ours is more often a slip than a folder.
+    if isinstance(cache, str) and os.sep not in name:
         raise UsageError(
-            f"images(cache={cache!r}): give 'auto', 'memory', 'disk', a folder, or None"
+            f"images(cache={cache!r}): give {_CHOICES}. A new folder of that name is "
+            f"cache={os.path.join(os.curdir, name)!r}"
         )
-    folder = os.path.abspath(os.fsdecode(cache))
+    if not os.path.isdir(os.path.dirname(folder)):
+        raise UsageError(
+            f"images(cache={_shown(cache)}): there is no folder {os.path.dirname(folder)} to make "
+            f"it in. Check the path, or give {_CHOICES}"
+        )
+    return folder
+
+
+def _make(folder: str, cache: object) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise PipelineError(
-            f"images(cache={os.fsdecode(cache)!r}): the folder {folder} cannot be made: "
-            f"{error.strerror}. For a cache, give 'auto', 'memory', 'disk', a folder or None"
+            f"images(cache={_shown(cache)}): the folder {folder} cannot be made: "
+            f"{error.strerror}. For a cache, give {_CHOICES}"
         ) from error
-    return folder
+
+
+def _shown(cache: object) -> str:
+    return repr(os.fsdecode(cache) if isinstance(cache, os.PathLike) else cache)
 
 
 def free_disk_bytes(folder: str) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from quickfit.data.packing import json_lines
 from quickfit.data.packing.example import path_bytes
 from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.manifest import Manifest
+from quickfit.data.packing.settings import JPEG_SHORT_SIDE, QUALITY, RAW_SIDE
 from quickfit.errors import PipelineError
+from quickfit.units import size
 
 _MOST_NAMES = 3
 
@@ -70,28 +74,66 @@ def check_same(
 
 
 def check_there(layout: Layout, manifest: Manifest) -> None:
-    """See that the shards of a finished pack are there, in their sizes.
+    """See that the shards of a finished pack are there, in their sizes, and can be read.
 
     Raises:
         PipelineError: one is not.
     """
     for shard in manifest.shards:
-        file = layout.folder / shard.file
-        found = file.stat().st_size if file.is_file() else None
-        if found != shard.bytes:
-            what = "is missing" if found is None else f"has {found:,} bytes, not {shard.bytes:,}"
-            raise PipelineError(
-                f"{layout.folder}: this pack was finished, but {shard.file} {what}.\n"
-                f"See what else is wrong, or make it anew:\n    quickfit pack --verify "
-                f"{layout.folder}\n    quickfit pack SRC {layout.folder} --restart"
-            )
+        if (what := _wrong(layout.folder / shard.file, shard.bytes)) is not None:
+            raise _not_whole(layout, f"{shard.file} {what}")
+    if manifest.rejected and not layout.rejected.is_file():
+        raise _not_whole(layout, f"{layout.rejected.name} is missing")
+
+
+def _not_whole(layout: Layout, what: str) -> PipelineError:
+    return PipelineError(
+        f"{layout.folder}: this pack was finished, but {what}.\n"
+        f"See what else is wrong, or make it anew:\n    quickfit pack --verify "
+        f"{layout.folder}\n    quickfit pack SRC {layout.folder} --restart"
+    )
+
+
+def _wrong(file: Path, size_bytes: int) -> str | None:
+    """Return what can be seen to be wrong with a shard without reading all of it."""
+    if not file.is_file():
+        return "is missing"
+    try:
+        with file.open("rb") as stream:
+            stream.read(1)
+            found = os.fstat(stream.fileno()).st_size
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None if found == size_bytes else f"has {found:,} bytes, not {size_bytes:,}"
 
 
 def _settings_differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     old, new = before.get("settings") or {}, now["settings"]
+    is_other_form = old.get("form") != new["form"]
     for name, value in new.items():
-        if old.get(name) != value:
-            yield f"{name.replace('_', ' ')} was {old.get(name)}, and is now {value}"
+        if old.get(name) == value:
+            continue
+        if is_other_form and all(_follows(name, settings) for settings in (old, new)):
+            continue  # nobody chose it: it comes with the form
+        then, is_now = (_shown_setting(name, v) for v in (old.get(name), value))
+        yield f"{name.replace('_', ' ')} was {then}, and is now {is_now}"
+
+
+def _follows(name: str, settings: dict[str, Any]) -> bool:
+    """Return whether a setting is what its form brings with it."""
+    form = settings.get("form")
+    usual = {
+        "size": {"jpeg256": JPEG_SHORT_SIDE, "raw": f"{RAW_SIDE}x{RAW_SIDE}"}.get(str(form)),
+        "quality": QUALITY if form == "jpeg256" else None,
+        "check": "quick" if form == "original" else "full",
+    }
+    return name in usual and settings.get(name) == usual[name]
+
+
+def _shown_setting(name: str, value: object) -> str:
+    if name == "shard_bytes" and isinstance(value, int):
+        return size(value)
+    return "not set" if value is None else str(value)
 
 
 def _change(

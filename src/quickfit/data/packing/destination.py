@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,26 +63,31 @@ def _came_to_nothing(layout: Layout) -> bool:
 
 
 @contextmanager
-def locked(layout: Layout) -> Iterator[int]:
+def locked(layout: Layout, tell: Callable[[str], None]) -> Iterator[int]:
     """Hold the folder against other packs; yield the descriptor that workers inherit.
 
     A lock belongs to all who hold the descriptor: workers that outlive a killed pack for a
     moment keep it, and the next pack waits for them.
+
+    Args:
+        layout: of the pack.
+        tell: is told that another pack is waited for.
 
     Raises:
         PipelineError: another pack writes here.
     """
     descriptor = os.open(layout.folder, os.O_RDONLY)
     try:
-        _lock(descriptor, layout)
+        _lock(descriptor, layout, tell)
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, layout: Layout) -> None:
+def _lock(descriptor: int, layout: Layout, tell: Callable[[str], None]) -> None:
     import fcntl
 
+    is_told = False
     end_s = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
@@ -93,6 +98,12 @@ def _lock(descriptor: int, layout: Layout) -> None:
                     f"{layout.folder}: another quickfit pack is writing to this folder.\n"
                     "Wait until it has ended, or name another folder."
                 ) from error
+            if not is_told:
+                tell(
+                    "waiting for another quickfit pack that writes to this folder "
+                    f"(up to {_LOCK_WAIT_S:.0f} s)"
+                )
+                is_told = True
             time.sleep(_LOCK_RETRY_S)
         except OSError:
             return None  # a network file system without locks: files are renamed when whole
@@ -111,6 +122,13 @@ def clear(layout: Layout) -> None:
             file.unlink(missing_ok=True)
     _remove_empty(layout.indexes)
     close(layout)
+
+
+def drop_empty(layout: Layout) -> None:
+    """Remove the folders of a pack that wrote nothing to them."""
+    _remove_empty(layout.partial)
+    if not layout.partial.exists():
+        _remove_empty(layout.indexes)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -68,24 +68,39 @@ def path_text(path: bytes) -> str:
 
 def before_image(record: Record) -> bytes:
     """Return the message without the image's bytes, which follow it and end the message."""
-    shape = (record.format, record.height, record.width, record.channels)
-    small = (
-        _shape(*shape)
-        + _int("label", record.label)
-        + _bytes("path", path_bytes(record.path))
-        + _bytes("sha256", record.sha256)
+    path = path_bytes(record.path)
+    small = b"".join(
+        (
+            _shape(record.format, record.height, record.width, record.channels),
+            _int("label", record.label),
+            _before_bytes("path", len(path)),
+            path,
+            _before_bytes("sha256", len(record.sha256)),
+            record.sha256,
+        )
     )
     size = len(record.image)
-    # From the inside out; each names the length of all that follows in it.
-    value = b"\x0a" + _varint(size)
-    feature = b"\x0a" + _varint(len(value) + size) + value
-    entry = b"\x0a\x05image\x12" + _varint(len(feature) + size) + feature
-    start = small + b"\x0a" + _varint(len(entry) + size) + entry
+    entry = _entry_start("image", size)
+    start = small + entry
     return b"\x0a" + _varint(len(start) + size) + start
 
 
+def _entry_start(name: str, size: int) -> bytes:
+    """Return all of a feature of bytes but the bytes, of which there are `size`."""
+    # From the inside out; each names the length of all that follows in it.
+    value = b"\x0a" + _varint(size)
+    feature = b"\x0a" + _varint(len(value) + size) + value
+    named = b"\x0a" + _sized(name.encode()) + b"\x12" + _varint(len(feature) + size) + feature
+    return b"\x0a" + _varint(len(named) + size) + named
+
+
+@lru_cache(maxsize=4096)  # lengths of paths repeat
+def _before_bytes(name: str, size: int) -> bytes:
+    return _entry_start(name, size)
+
+
 def _bytes(name: str, value: bytes) -> bytes:
-    return _entry(name, b"\x0a" + _sized(b"\x0a" + _sized(value)))
+    return _entry_start(name, len(value)) + value
 
 
 @lru_cache(maxsize=4096)  # shapes repeat

@@ -26,7 +26,10 @@ def not_written(folder: Path, error: OSError, still_bytes: int) -> PipelineError
         still_bytes: about how much is still to be written.
     """
     number = error.errno or 0
-    if number in _FULL:
+    if number == errno.ENOSPC and _has_no_inodes(folder):
+        what = "the disk can hold no more files: its inodes are used up, whatever room is free"
+        remedy = f"Delete files that are not needed, or name a folder on another disk. {GO_ON}"
+    elif number in _FULL:
         what = (
             f"{_FULL[number]}: about {size(still_bytes)} are still to be written, {_free(folder)}"
         )
@@ -81,6 +84,15 @@ def check_room(folder: Path, still_bytes: int) -> None:
             "Make room for it, name a folder on another disk, or store less:\n"
             f"    quickfit pack SRC {folder} --as jpeg256"
         )
+
+
+def _has_no_inodes(folder: Path) -> bool:
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    # Some file systems count none at all.
+    return disk.f_files > 0 and disk.f_favail == 0
 
 
 def _free(folder: Path) -> str:

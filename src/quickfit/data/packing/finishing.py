@@ -93,9 +93,16 @@ def _give_up(layout: Layout, rejected: list[dict[str, Any]]) -> None:
 
 def reasons(rejected: Iterable[dict[str, Any]]) -> str:
     """Return how many were left out for each reason: `2 truncated, 1 not an image`."""
-    counted = Counter(str(values["reason"]).replace("-", " ") for values in rejected)
+    counted = Counter(_reason(values) for values in rejected)
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count(number)} {reason}" for reason, number in ranked)
+
+
+def _reason(values: dict[str, Any]) -> str:
+    # Of a list, a path that never was there did not vanish.
+    if values["detail"] == "it does not exist":
+        return "not there"
+    return str(values["reason"]).replace("-", " ")
 
 
 def _checksums(layout: Layout, shards: Sequence[ShardFiles]) -> dict[str, int]:

@@ -24,14 +24,17 @@ class Stored(NamedTuple):
     channels: int
 
 
-def record(content: bytes, path: str, label: int, settings: Settings) -> Record:
-    """Return the record of an image's file.
+def record(
+    content: bytes, path: str, label: int, settings: Settings, *, sha256: bytes | None = None
+) -> Record:
+    """Return the record of an image's file; its SHA-256 where somebody has it already.
 
     Raises:
         SourceImageError: it cannot be used.
     """
     stored = _guarded(content, settings)
-    return Record(*stored, label=label, path=path, sha256=hashlib.sha256(content).digest())
+    digest = sha256 or hashlib.sha256(content).digest()
+    return Record(*stored, label=label, path=path, sha256=digest)
 
 
 def _guarded(content: bytes, settings: Settings) -> Stored:

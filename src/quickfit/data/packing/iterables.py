@@ -22,7 +22,7 @@ from quickfit.data.packing.layout import Layout, ShardFiles, shard_name
 from quickfit.data.packing.making import Progress, Ticker
 from quickfit.data.packing.packed import Packed
 from quickfit.data.packing.settings import Settings
-from quickfit.data.packing.shard import Note, ShardWriter, note_of_whole
+from quickfit.data.packing.shard import Note, ShardWriter, framed, note_of_whole
 from quickfit.data.packing.task import Task
 from quickfit.errors import PipelineError
 
@@ -140,7 +140,7 @@ class _Run:
             self._ticker.add(Progress(1, rejected=1))
             return
         with self._told():
-            writer.add(record)
+            writer.add(framed(record))
         self._ticker.add(Progress(1, writer.bytes - before))
 
     def _told(self) -> AbstractContextManager[None]:

@@ -15,6 +15,9 @@ INDEX = "index"
 PARTIAL = ".partial"
 _SHARD = re.compile(r"data-\d{5,}-of-\d{5,}\.tfrecord")
 _INDEX = re.compile(r"data-\d{5,}-of-\d{5,}\.jsonl")
+_PARTIAL = re.compile(
+    r"plan\.json|sources\.jsonl|data-\d{5,}(-of-\d{5,})?\.(tfrecord|jsonl|json)|.*\.writing"
+)
 
 
 def shard_name(number: int, total: int) -> str:
@@ -90,7 +93,8 @@ class Layout:
     def partials(self) -> Iterator[Path]:
         """Yield the files that only an unfinished pack needs."""
         if self.partial.is_dir():
-            yield from sorted(file for file in self.partial.iterdir() if not file.is_dir())
+            files = (file for file in self.partial.iterdir() if not file.is_dir())
+            yield from sorted(file for file in files if _PARTIAL.fullmatch(file.name))
 
     def unfinished(self) -> list[Path]:
         """Return the files that were being written when a pack ended."""
@@ -101,5 +105,14 @@ class Layout:
         return self.indexes.is_dir() and any(map(_INDEX.fullmatch, os.listdir(self.indexes)))
 
     def others(self) -> list[str]:
-        """Return what is in the folder beside what an unfinished pack needs."""
-        return sorted(name for name in os.listdir(self.folder) if name != PARTIAL)
+        """Return what is in the folder beside what a pack that has just begun makes there."""
+        return sorted(name for name in os.listdir(self.folder) if not self._is_begun(name))
+
+    def _is_begun(self, name: str) -> bool:
+        folder = self.folder / name
+        if name not in (INDEX, PARTIAL) or not folder.is_dir():
+            return False
+        inside = set(os.listdir(folder))
+        if name == INDEX:
+            return not inside
+        return inside <= {self.unpacked.name, *(file.name for file in self.partials())}

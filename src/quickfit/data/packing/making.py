@@ -9,20 +9,17 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from quickfit.data.entries import Entry, Rejection, SourceImageError
 from quickfit.data.packing import forms
-from quickfit.data.packing.example import Record
 from quickfit.data.packing.layout import Layout
-from quickfit.data.packing.lookahead import ahead
+from quickfit.data.packing.lookahead import ahead, hashed
 from quickfit.data.packing.settings import Settings
-from quickfit.data.packing.shard import ShardWriter, note_of_whole
+from quickfit.data.packing.shard import Framed, ShardWriter, framed, note_of_whole
 from quickfit.errors import PipelineError
 from quickfit.units import size
 
-# Reading and hashing leave other threads room; more than these only wait for each other.
-_COPY_THREADS = 3
 # Often enough to follow, and to notice that nobody listens any more.
 REPORT_EVERY_S = 0.1
 
-_Prepared: TypeAlias = Generator[tuple[Entry, Record | SourceImageError], None, None]
+_Prepared: TypeAlias = Generator[tuple[Entry, Framed | SourceImageError], None, None]
 
 
 class Reader(Protocol):
@@ -140,7 +137,7 @@ def make_shard(job: Job, workshop: Workshop, report: Callable[[Progress], None])
 
 
 def _write(
-    entry: Entry, record: Record | SourceImageError, writer: ShardWriter, ticker: Ticker
+    entry: Entry, record: Framed | SourceImageError, writer: ShardWriter, ticker: Ticker
 ) -> None:
     before = writer.bytes
     if isinstance(record, SourceImageError):
@@ -160,11 +157,10 @@ def _one_by_one(job: Job, workshop: Workshop, report: Callable[[Progress], None]
 def _ahead(job: Job, workshop: Workshop) -> _Prepared:
     settings = workshop.settings
     if settings.check == "quick":
-
-        def copied(entry: Entry) -> Record | SourceImageError:
-            return _record(entry, _content(entry, workshop), settings)
-
-        yield from ahead(job.entries, copied, _COPY_THREADS)
+        copied = hashed(job.entries, lambda entry: _content(entry, workshop))
+        with closing(copied):
+            for entry, content, digest in copied:
+                yield entry, _record(entry, content, settings, digest)
         return
     # Only read ahead: pixels of several large images would take too much memory.
     contents = ahead(job.entries, lambda entry: _content(entry, workshop), 1)
@@ -183,12 +179,15 @@ def _content(entry: Entry, workshop: Workshop) -> bytes | SourceImageError:
 
 
 def _record(
-    entry: Entry, content: bytes | SourceImageError, settings: Settings
-) -> Record | SourceImageError:
+    entry: Entry,
+    content: bytes | SourceImageError,
+    settings: Settings,
+    sha256: bytes | None = None,
+) -> Framed | SourceImageError:
     if isinstance(content, SourceImageError):
         return content
     try:
-        return forms.record(content, entry.name, entry.label, settings)
+        return framed(forms.record(content, entry.name, entry.label, settings, sha256=sha256))
     except SourceImageError as error:
         return error
     except MemoryError as error:

@@ -125,7 +125,7 @@ def manifest_of(values: dict[str, Any], file: Path) -> Manifest:
         return _checked(values)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise PipelineError(
-            f"{file}: the manifest is damaged: {type(error).__name__}: {_short(error)}.\n"
+            f"{file}: the manifest is damaged: {_damage(error)}.\n"
             f"Make the pack again:\n    quickfit pack SRC {file.parent} --restart"
         ) from error
 
@@ -153,6 +153,14 @@ def _shard(file: str, count: int, bytes: int, crc32c: int) -> ShardFacts:
         # A manifest from elsewhere must not lead readers out of its folder.
         raise ValueError(f"the shard {file!r} is no name of a file")
     return ShardFacts(file, int(count), int(bytes), int(crc32c))
+
+
+def _damage(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"it does not say {str(error.args[0])!r}"
+    if isinstance(error, ValueError) and "is no name of a file" in str(error):
+        return str(error)
+    return "a value in it is not of the kind that a pack writes"
 
 
 def _short(error: Exception) -> str:

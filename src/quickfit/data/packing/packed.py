@@ -11,9 +11,12 @@ from quickfit.data.packing import json_lines
 from quickfit.data.packing.finishing import reasons
 from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.manifest import Manifest
+from quickfit.data.sources.listing import UNKNOWN_LOSS
+from quickfit.data.sources.names import shown
 from quickfit.units import count, seconds, size
 
 _MOST_CLASSES = 8
+_MOST_FOLDERS = 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +44,7 @@ class Packed:
 
     @property
     def rejected(self) -> int:
-        """The images that were left out."""
+        """The lines of `rejected.jsonl`: images that were left out, and losses nobody can count."""
         return self.manifest.rejected
 
     @property
@@ -61,7 +64,21 @@ class Packed:
             for values in self._rejected()
         ]
 
+    def warnings(self) -> list[str]:
+        """Return the losses that nobody can count: archives that end early, closed folders."""
+        lost = [values for values in self._rejected() if _is_unknown(values)]
+        folders = [values for values in lost if "folder could not be listed" in values["detail"]]
+        told = [f"{shown(one['path'])}: {one['detail']}" for one in lost if one not in folders]
+        if folders:
+            number = f"{count(len(folders))} folder{'s' if len(folders) > 1 else ''}"
+            some = ", ".join(shown(one["path"]) for one in folders[:_MOST_FOLDERS])
+            more = ", …" if len(folders) > _MOST_FOLDERS else ""
+            told.append(f"{number} could not be listed ({some}{more}): {UNKNOWN_LOSS}")
+        return told
+
     def _rejected(self) -> list[dict[str, Any]]:  # whatever JSON holds
+        if not self.manifest.rejected:
+            return []
         return list(json_lines.read_lines(Layout(self.folder).rejected))
 
     def __repr__(self) -> str:
@@ -77,10 +94,14 @@ class Packed:
             f"{verb}: {count(facts.count)} images as {_form(facts)}, {size(facts.bytes)} in "
             f"{shards}{time}: {self.folder}"
         ]
+        if self.was_there:
+            lines[0] += f" (not compared byte by byte: quickfit pack --verify {self.folder})"
+        lines.extend(f"WARNING: {_plain(warning)}" for warning in self.warnings())
         if facts.classes:
             lines.append(f"classes: {_classes(facts)}")
         if facts.rejected:
-            rejected = self._rejected()
+            rejected = [values for values in self._rejected() if not _is_unknown(values)]
+        if facts.rejected and rejected:
             lines.append(
                 f"{count(len(rejected))} of {count(facts.count + len(rejected))} images were left "
                 f"out: {reasons(rejected)} ({Layout(self.folder).rejected})"
@@ -97,6 +118,10 @@ class Packed:
             f"    dataset = quickfit.data.records({str(self.folder)!r}, batch=32{size})\n\n"
             "Or without quickfit:\n" + _indented(plain_reading(self.folder, self.manifest))
         )
+
+
+def _is_unknown(values: dict[str, Any]) -> bool:
+    return UNKNOWN_LOSS in values["detail"]
 
 
 def _form(facts: Manifest) -> str:

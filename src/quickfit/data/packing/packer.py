@@ -89,6 +89,10 @@ def pack(
         max_pixels=max_pixels,
     )
     _check_workers(workers)
+    if not os.fspath(destination):
+        raise UsageError(
+            "pack: the name of the pack's folder is empty.\nName it:\n    quickfit pack SRC PACK"
+        )
     layout = Layout(destination)
     _check_apart(source, layout)
     task = Task(layout, chosen, workers, restarts=restart, shows_progress=progress)

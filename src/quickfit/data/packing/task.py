@@ -44,7 +44,7 @@ class Task:
         Yields the descriptor of the lock, for workers.
         """
         destination.prepare(self.layout)
-        with destination.locked(self.layout) as lock:
+        with destination.locked(self.layout, self._tell) as lock:
             with faults.told(self.layout.folder):
                 if self.restarts:
                     destination.clear(self.layout)
@@ -53,6 +53,7 @@ class Task:
                 yield lock
             finally:
                 destination.drop_unfinished(self.layout)
+                destination.drop_empty(self.layout)
 
     def finished_before(
         self, sources: dict[str, Any], listing: Iterable[dict[str, Any]] = ()
@@ -76,7 +77,6 @@ class Task:
             comparing.check_there(self.layout, manifest)
             return self.packed(manifest, was_there=True)
         self.layout.partial.mkdir(exist_ok=True)
-        self.layout.indexes.mkdir(exist_ok=True)
         return None
 
     def begin(self, sources: dict[str, Any]) -> None:
@@ -84,6 +84,12 @@ class Task:
         values = {"kind": f"{KIND} plan", "version": VERSION, "settings": self.settings.as_json()}
         aside = self.layout.aside("plan", "json")
         json_lines.write(self.layout.plan, aside, values | {"sources": sources})
+        # After the plan, which says whose folder it is.
+        self.layout.indexes.mkdir(exist_ok=True)
+
+    def _tell(self, message: str) -> None:
+        if self.shows_progress:
+            print(f"quickfit: {message}", file=sys.stderr, flush=True)
 
     def display(self, images: int | None) -> Display:
         """Return what shows the progress."""

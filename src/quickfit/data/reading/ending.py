@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from quickfit.data.graph import Dataset, plain
+from typing import Any
+
+from quickfit.data.graph import Dataset, Tensor, in_python, plain
+from quickfit.data.reading.faults import Faults
 from quickfit.data.reading.options import Options
 
 
@@ -48,14 +51,21 @@ def _with_policy(dataset: Dataset, options: Options, *, has_files: bool) -> Data
     return dataset.with_options(settings)
 
 
-def without_gaps(batches: Dataset, options: Options) -> Dataset:
+def without_gaps(batches: Dataset, options: Options, faults: Faults, count: int) -> Dataset:
     """Return batches that lost some of their records, without those that lost all.
 
     They are not filled up, so that their number stays as it is told; only where every batch must
     be full, they are.
+
+    Args:
+        batches: what is left of each.
+        options: what the user asked for.
+        faults: raises the error at the end of a pass that lost all records.
+        count: of the records of a pass.
     """
     import tensorflow as tf
 
+    batches = _with_some(batches, faults, count)
     if options.drop_remainder:
         return batches.rebatch(options.batch, drop_remainder=True)
 
@@ -64,3 +74,27 @@ def without_gaps(batches: Dataset, options: Options) -> Dataset:
         return tf.shape(tf.nest.flatten(parts)[0])[0] > 0
 
     return batches.filter(has_any)
+
+
+def _with_some(batches: Dataset, faults: Faults, count: int) -> Dataset:
+    """Return the batches and an empty one; where all are empty, that is an error."""
+    import tensorflow as tf
+
+    def empty(spec: Any) -> Tensor:  # a tf.TensorSpec
+        return tf.zeros((0, *spec.shape[1:]), spec.dtype)
+
+    @plain
+    def counted(total: Tensor, element: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        parts, is_end = element
+        total += tf.shape(tf.nest.flatten(parts)[0], tf.int64)[0]
+        looked = tf.cond(
+            is_end & (total == 0),
+            lambda: in_python(lambda: faults.nothing_left(count), [], (tf.int64, ()))[0],
+            lambda: tf.constant(0, tf.int64),
+        )
+        return total + looked, parts
+
+    end = tf.data.Dataset.from_tensors(tf.nest.map_structure(empty, batches.element_spec))
+    marks = [tf.data.Dataset.from_tensors(is_end).repeat() for is_end in (False, True)]
+    zipped = [tf.data.Dataset.zip(pair) for pair in zip((batches, end), marks, strict=True)]
+    return zipped[0].concatenate(zipped[1]).scan(tf.constant(0, tf.int64), counted)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 
+import numpy as np
+
 from quickfit.data.entries import Rejection, SourceImageError
 from quickfit.errors import PipelineError
 
@@ -47,16 +49,30 @@ class Faults:
                 self.found.append(Rejection(place, error.reason, error.detail))
                 self._tell(self.found[-1])
 
+    def nothing_left(self, count: int) -> np.int64:
+        """End a pass that left out everything.
+
+        Raises:
+            PipelineError: always, naming the first record.
+        """
+        first = self.found[0] if self.found else None
+        why = f"; the first is\n  {_line(first)}" if first else ""
+        of_how_many = f"{count:,} " if count else ""  # 0: nobody counted them
+        raise PipelineError(f"none of the {of_how_many}records can be used{why}")
+
     def _tell(self, rejection: Rejection) -> None:
         told = len(self.found)
         if told <= _MOST_TOLD:
-            what = f"{printable(rejection.name)}: {rejection.reason.value}: {rejection.detail}"
-            print(f"quickfit: left out: {what}", file=sys.stderr)
+            print(f"quickfit: left out: {_line(rejection)}", file=sys.stderr)
         if told == _MOST_TOLD:
             print(
                 "quickfit: more of them are not told: see `bad_records` of the dataset",
                 file=sys.stderr,
             )
+
+
+def _line(rejection: Rejection) -> str:
+    return f"{printable(rejection.name)}: {rejection.reason.value}: {rejection.detail}"
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from quickfit import units
 from quickfit.data.graph import Dataset, Tensor, plain
+from quickfit.data.reading.agreement import check_given
 from quickfit.data.reading.described import described, elements, with_length
 from quickfit.data.reading.ending import ended, steps
 from quickfit.data.reading.finishing import augmented, label_depth, scaled
@@ -104,7 +105,11 @@ def _by_user(records: Dataset, options: Options, parse: Parse, *, parse_batches:
 
 def _spec(source: Source, options: Options, reading: Reading) -> Spec:
     """Return the fields; which of those given as features of `tf.io` are images is looked up."""
-    spec = inferred(source.compressions) if reading.features is None else given(reading.features)
+    if reading.features is None:
+        spec = inferred(source.compressions)
+    else:
+        spec = given(reading.features)
+        check_given(spec, source.compressions)
     if options.size is None:
         return spec
     if any(_may_be_image(field) for field in spec.fields.values()):

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from quickfit.data.entries import Reason
 from quickfit.data.packing.framing import HEAD_BYTES, TAIL_BYTES, masked
 from quickfit.data.reading.files import is_remote
 from quickfit.errors import PipelineError
@@ -34,7 +35,16 @@ _OTHERS = {
 
 
 class DamagedError(Exception):
-    """A file stops being a sequence of whole records; the message says why."""
+    """A file stops being a sequence of whole records; the message says why.
+
+    Args:
+        message: what is wrong.
+        reason: whether the file is cut off, or wrong inside.
+    """
+
+    def __init__(self, message: str, reason: Reason = Reason.TRUNCATED) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +54,14 @@ class Walked:
     Args:
         count: the records before its end, or before what is damaged.
         damage: what is wrong there; empty if nothing is.
+        reason: the same in one word.
+        end_bytes: where the last of these records ends, in the uncompressed file.
     """
 
     count: int
     damage: str
+    reason: Reason = Reason.TRUNCATED
+    end_bytes: int = 0
 
 
 def compression_of(file: str) -> str:
@@ -156,18 +170,19 @@ def outcomes(file: str, compression: str) -> Generator[bytes | str, None, None]:
 
 def walked(file: str, compression: str, most: int) -> Walked | None:
     """Return how many records a file has, without their checksums; None if more than `most`."""
-    count = 0
+    count = end_bytes = 0
     try:
         with opened(file, compression) as stream:
             size = None if compression else os.fstat(stream.fileno()).st_size
             while (length := _next_length(stream)) is not None:
                 _skip(stream, length + TAIL_BYTES, size)
                 count += 1
+                end_bytes += HEAD_BYTES + length + TAIL_BYTES
                 if count > most:
                     return None
     except DamagedError as damage:
-        return Walked(count, str(damage))
-    return Walked(count, "")
+        return Walked(count, str(damage), damage.reason, end_bytes)
+    return Walked(count, "", end_bytes=end_bytes)
 
 
 def _next_length(stream: BinaryIO) -> int | None:
@@ -180,7 +195,7 @@ def _next_length(stream: BinaryIO) -> int | None:
         raise DamagedError("the file ends inside it")
     length, crc = struct.unpack("<QI", head)
     if crc != masked(crc32c(head[:8])):
-        raise DamagedError("the checksum of its length differs")
+        raise DamagedError("the checksum of its length differs", Reason.CORRUPT)
     return int(length)
 
 
@@ -211,4 +226,6 @@ def _some(stream: BinaryIO, count: int) -> bytes:
     try:
         return stream.read(count)
     except (EOFError, OSError, zlib.error) as error:
-        raise DamagedError(f"it cannot be read: {error}") from None
+        is_cut = isinstance(error, EOFError)
+        reason = Reason.TRUNCATED if is_cut else Reason.CORRUPT
+        raise DamagedError(f"it cannot be read: {error}", reason) from None

@@ -77,6 +77,8 @@ def opened(index: Index, manifest: Manifest, options: Options) -> Opened:
     place = _place(manifest, shape, len(epochs.own), options)
     reader = _keeping(batches, place, shape, epochs)
     dataset = _dataset(_positions(epochs, shards, options), reader, index, shape, options)
+    if options.skips:
+        dataset = without_gaps(dataset, options, faults, len(epochs.own))
     return Opened(dataset, shape, len(epochs.own), faults, (_order(epochs), place.reason))
 
 
@@ -185,5 +187,4 @@ def _dataset(
         results = ((tf.uint8, (known, *shape)), (tf.as_dtype(labels.dtype), (known,)))
         return tuple(in_python(read, [wanted], *results))
 
-    dataset = positions.map(batch, num_parallel_calls=tf.data.AUTOTUNE)
-    return without_gaps(dataset, options) if options.skips else dataset
+    return positions.map(batch, num_parallel_calls=tf.data.AUTOTUNE)

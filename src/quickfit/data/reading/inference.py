@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -66,6 +66,17 @@ def _examples(file: str, compression: str) -> Iterable[dict[str, Any]]:
             if isinstance(record, str):
                 return  # damaged; told, with its place, when it is read
             yield example_of(record, f"{file}, record {number}")
+
+
+def readable_examples(files: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the first records of several files, without what is damaged or no example."""
+    examples: list[dict[str, Any]] = []
+    for file in _spread(list(files)):
+        with closing(outcomes(file, files[file])) as records:
+            for record in itertools.islice(records, _RECORDS_EACH):
+                with suppress(PipelineError):
+                    examples += [example_of(record, file)] if isinstance(record, bytes) else []
+    return examples
 
 
 def example_of(record: bytes, place: str) -> dict[str, Any]:

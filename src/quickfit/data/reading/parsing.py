@@ -48,7 +48,8 @@ class Parser:
         is_final = self._options.drop_remainder and not self._options.skips
         whole = records.batch(self._options.batch, drop_remainder=is_final)
         if self._options.skips:
-            whole = without_gaps(self._usable(whole), self._options)
+            faults, count = self._source.faults, self._source.count
+            whole = without_gaps(self._usable(whole), self._options, faults, count)
         parallel = {
             "num_parallel_calls": tf.data.AUTOTUNE,
             "deterministic": self._options.is_reproducible,

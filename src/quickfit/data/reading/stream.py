@@ -64,15 +64,18 @@ def counted(parts: Sequence[Part], faults: Faults) -> list[Part]:
         if found is None:
             return list(parts)
         if found.damage:
-            _note(part.file, found, faults)
+            _note(part, found, faults)
         left -= found.count
         known.append(replace(part, count=found.count))
     return known
 
 
-def _note(file: str, found: Walked, faults: Faults) -> None:
-    error = SourceImageError(Reason.TRUNCATED, f"{found.damage}; what follows cannot be read")
-    faults.note(f"{file}, record {found.count}", error, _ADVICE)
+def _note(part: Part, found: Walked, faults: Faults) -> None:
+    # Only the length of a record tells where the next one begins.
+    place = f"byte {found.end_bytes:,}{' of its uncompressed content' * bool(part.compression)}"
+    detail = f"{found.damage}; the rest of this file, from {place} on, could not be read"
+    error = SourceImageError(found.reason, detail)
+    faults.note(f"{part.file}, record {found.count}", error, _ADVICE)
 
 
 def shared(parts: Sequence[Part], shard: tuple[int, int]) -> list[Part]:

@@ -43,6 +43,18 @@ def notes_on(names: list[str], classes: tuple[str, ...], top: str, offer: str) -
         top: the folder that class folders lie in, with its slash.
         offer: what the user gives to use that folder: its path, or an option.
     """
+    return _on_empty(names, classes, top) + _on_levels(names, classes, top, offer)
+
+
+def _on_empty(names: list[str], classes: tuple[str, ...], top: str) -> list[str]:
+    empty = sorted(set(classes) - {_first(name, top) for name in names})
+    if not empty:
+        return []
+    some = shown(", ".join(empty[:3])) + (", …" if len(empty) > 3 else "")
+    return [f"no image in the class {some}: it keeps its number; move a folder away that is none"]
+
+
+def _on_levels(names: list[str], classes: tuple[str, ...], top: str, offer: str) -> list[str]:
     first = shown(classes[0]) if classes else ""
     if len(classes) > 1 and {name.lower() for name in classes} <= _SPLITS:
         return [
@@ -63,9 +75,9 @@ def notes_on(names: list[str], classes: tuple[str, ...], top: str, offer: str) -
 def _classes(gathered: Gathered, firsts: list[str], top: str) -> tuple[str, ...]:
     names = set(firsts)
     names |= {_first(item.name, top) for item in gathered.rejected if item.reason not in _NO_CLASS}
-    # As Keras counts: an empty class folder has its number, so that two folders with the same
-    # classes agree on it. A folder of other files (annotations) is no class.
-    names |= set(gathered.folders) - gathered.other_folders
+    # As Keras counts: a folder without images has its number too, so that a training and a
+    # validation folder with the same classes agree on it.
+    names |= set(gathered.folders)
     names -= {item.name for item in gathered.rejected if item.reason in _NO_CLASS}
     names.discard("")
     keep = gathered.keep_odd_names
@@ -75,7 +87,7 @@ def _classes(gathered: Gathered, firsts: list[str], top: str) -> tuple[str, ...]
 
 def _reject_outside(gathered: Gathered, firsts: list[str]) -> None:
     kept = [position for position, first in enumerate(firsts) if first]
-    detail = "it lies outside of the class folders: move it into one, or use no labels (False)"
+    detail = "it lies outside of the class folders: move it into one"
     for position, first in enumerate(firsts):
         if not first:
             gathered.reject(gathered.names[position], Reason.NO_CLASS, detail)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quickfit.data.entries import Reason
-from quickfit.data.sources.listing import Gathered
+from quickfit.data.sources.listing import UNKNOWN_LOSS, Gathered
 from quickfit.data.sources.names import is_hidden, is_image_name, shown
 from quickfit.errors import UsageError
 
@@ -63,13 +63,16 @@ class _Walk:
         try:
             with os.scandir(self._root + prefix) as scan:
                 for child in scan:
-                    if not is_hidden(child.name):
-                        is_folder = self._is_folder(child)
+                    is_folder = self._is_folder(child)
+                    if is_hidden(child.name):
+                        self._gathered.hidden_folders += is_folder
+                        self._gathered.hidden_files += not is_folder
+                    else:
                         # `a.jpg` comes before `a/b.jpg`, as in a list of whole paths.
                         key = os.fsencode(child.name) + (b"/" if is_folder else b"")
                         found.append((key, is_folder, child))
         except OSError as error:
-            self._reject(prefix.rstrip("/"), error)
+            self._reject_folder(prefix.rstrip("/"), error)
         found.sort(key=lambda item: item[0])
         for _, is_folder, child in found:
             name = prefix + child.name
@@ -108,7 +111,7 @@ class _Walk:
         try:
             identity = _id(os.stat(self._root + name))
         except OSError as error:
-            self._reject(name, error)
+            self._reject_folder(name, error)
             return None
         self._ways[identity] += 1
         if identity in above:
@@ -122,6 +125,11 @@ class _Walk:
 
     def _reject(self, name: str, error: OSError) -> None:
         reason, detail = explain(error, self._root + name)
+        self._gathered.reject(name, reason, detail)
+
+    def _reject_folder(self, name: str, error: OSError) -> None:
+        reason, detail = explain(error, self._root + name)
+        detail = f"this folder could not be listed ({detail}): {UNKNOWN_LOSS}"
         self._gathered.reject(name, reason, detail)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from enum import Enum
 
 from quickfit.data.sources.names import is_image_name, shown
@@ -39,6 +40,11 @@ def kind_of(where: object) -> Kind:
         return _kind_of_path(os.fsdecode(where))
     if is_table(where):
         return Kind.COLUMNS
+    if isinstance(where, Mapping | Set):
+        raise UsageError(
+            f"the paths are a {type(where).__name__}, which has no order that labels could follow."
+            "\nGive a list: sorted(paths)."
+        )
     if isinstance(where, Iterable):
         return Kind.PATHS
     raise UsageError(
@@ -49,7 +55,7 @@ def kind_of(where: object) -> Kind:
 
 def _kind_of_path(path: str) -> Kind:
     if not path:
-        raise UsageError("the path of the images is empty. Give a folder: images('photos').")
+        raise UsageError("the path of the images is empty. Give a folder, an archive or a list.")
     if os.path.isdir(path):
         return Kind.FOLDER
     if not os.path.exists(path):
@@ -59,7 +65,8 @@ def _kind_of_path(path: str) -> Kind:
     if is_image_name(path):
         folder = os.path.dirname(path) or "."
         raise UsageError(
-            f"{path}: is one image. Give its folder ({folder}), or a list: [{path!r}]."
+            f"{shown(path)}: is one image. Give its folder ({shown(folder)}), or a text file "
+            "with paths in it."
         )
     return _kind_of_file(path)
 
@@ -89,17 +96,22 @@ def _kind_of_file(path: str) -> Kind:
 
 def _missing(path: str) -> str:
     if "://" in path:
-        return f"{path}: is not on this machine. Copy it here first, or mount it."
+        return f"{shown(path)}: is not on this machine. Copy it here first, or mount it."
     if any(sign in path for sign in "*?["):
-        return f"{path}: there is no such folder. For a pattern give glob.glob({path!r})."
-    message = f"{path}: there is no such folder or file"
+        return (
+            f"{shown(path)}: there is no such folder. Patterns are not read: give a folder, or in "
+            "Python the list that glob.glob returns."
+        )
+    message = f"{shown(path)}: there is no such folder or file"
     if not os.path.isabs(path):
         message += f", looked for in {os.getcwd()}"
     parent = os.path.dirname(path.rstrip("/")) or "."
     if not os.path.isdir(parent):
-        return f"{message}.\nThere is no {parent} either: check the path from its beginning."
+        return f"{message}.\nThere is no {shown(parent)} either: check the path from its beginning."
     try:
-        near = sorted(name for name in os.listdir(parent) if not name.startswith("."))[:5]
+        names = sorted(name for name in os.listdir(parent) if not name.startswith("."))
     except OSError:
         return f"{message}."
-    return f"{message}.\n{parent} has: {shown(', '.join(near)) or 'nothing'}."
+    near = difflib.get_close_matches(os.path.basename(path), names, 3, 0.4) or names[:5]
+    more = ", …" if len(names) > len(near) else ""
+    return f"{message}.\n{shown(parent)} has: {shown(', '.join(near)) or 'nothing'}{more}."

@@ -18,6 +18,7 @@ MAX_LABEL = 99_999
 # What tables write where there is nothing; comparing with themselves fails for some of them.
 _MISSING = ("nan", "<NA>", "NaT")
 _WHOLE = re.compile(r"-1|0|[1-9][0-9]{0,4}")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _NOT_UTF8 = re.compile("[\ud800-\udfff]")
 
 Labels: TypeAlias = "tuple[array[int], tuple[str, ...]]"
@@ -67,6 +68,10 @@ def encode_text(values: Sequence[str], names: Sequence[str]) -> Labels:
     """
     if values and all(_WHOLE.fullmatch(value.strip()) for value in values):
         return _numbers([int(value) for value in values])
+    # pandas writes whole numbers with a point where one of them was missing.
+    if values and all(_DECIMAL.fullmatch(value.strip()) for value in values):
+        pairs = zip(values, names, strict=True)
+        return _numbers([_number(float(value), name) for value, name in pairs])
     return _classes(values, names)
 
 

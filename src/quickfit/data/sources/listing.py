@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import overload
 
 from quickfit.data.entries import NO_LABEL, Entry, Reason, Rejection
-from quickfit.data.sources.names import is_usable, oddity
+from quickfit.data.sources.names import foreign_kind, is_usable, oddity
 from quickfit.units import size as bytes_text
 
+# Ends the detail of a loss that nobody can count: an archive that ends early, a closed folder.
+UNKNOWN_LOSS = "an unknown number of images is missing"
 # Beyond this no image is worth the memory: the largest photographs have a tenth of it.
 MAX_FILE_BYTES = 2_000_000_000
 
@@ -97,7 +99,8 @@ class Gathered:
     folders: list[str] = field(default_factory=list)  # of the first level
     other_files: int = 0
     other_example: str = ""
-    other_folders: set[str] = field(default_factory=set)  # first level, with files that are others
+    hidden_files: int = 0
+    hidden_folders: int = 0
 
     def add(self, name: str, size: int, offset: int = -1) -> bool:
         """List an image, or reject it for what its name and size say; tell whether it is listed."""
@@ -120,9 +123,10 @@ class Gathered:
         self.rejected.append(Rejection(name, reason, detail))
 
     def pass_over(self, name: str) -> None:
-        """Count a file that is no image by its name."""
+        """Count a file that is no image by its name; reject an image of a kind nobody reads."""
+        if (kind := foreign_kind(name)) is not None:
+            detail = f"{kind} is not read: convert to JPEG or PNG"
+            self.reject(name, Reason.NOT_AN_IMAGE, detail)
+            return
         self.other_files += 1
         self.other_example = self.other_example or name
-        folder, slash, _ = name.partition("/")
-        if slash:
-            self.other_folders.add(folder)

@@ -18,6 +18,8 @@ from quickfit.data.sources.table import Table, from_columns
 from quickfit.data.sources.text_tables import folder_of, read_lines, read_table
 from quickfit.errors import PipelineError
 
+_MOST_COLUMNS = 5
+
 
 def open_paths(paths: Iterable[Any], options: Options) -> ImageSource:  # Any: checked here
     """List images from their paths, relative to the working directory."""
@@ -54,12 +56,28 @@ def _from_table(table: Table, options: Options, folder: str) -> ImageSource:
         label_column = table.label_column(options.label_column, path_column)
     if label_column is None:
         source = _listed(table.where, names, options, folder)
+        others = [name for at, name in enumerate(table.columns) if at != path_column]
+        if options.labels is None and others:
+            notes.append(_without_labels(others))
     else:
         values = table.values(label_column)
         labels = encode_text(values, names) if table.is_text else encode(values, names)
         source = _listed(table.where, names, options, folder, labels)
         notes.append(f"labels from the column {table.columns[label_column]}")
     return replace(source, kind="table", notes=(*notes, *source.notes))
+
+
+def _without_labels(others: list[str]) -> str:
+    """Say that no column was taken for the labels, and how to name one."""
+    return shown(
+        f"no labels: none of the columns ({', '.join(others[:_MOST_COLUMNS])}"
+        f"{', …' if len(others) > _MOST_COLUMNS else ''}) looks like one; use --label-column "
+        f"{_word(others[0])}"
+    )
+
+
+def _word(name: str) -> str:
+    return f"'{name}'" if " " in name else name
 
 
 def _listed(

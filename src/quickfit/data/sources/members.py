@@ -79,7 +79,7 @@ def _is_passed_over(member: Member, name: str, gathered: Gathered) -> bool:
     if why is not None:
         gathered.reject(member.name, Reason.UNSAFE_PATH, f"{why}: rename it in the archive")
     elif is_hidden(name):
-        pass
+        gathered.hidden_files += 1
     elif member.fault is not None:
         gathered.reject(name, member.fault, member.detail)
     elif not is_image_name(name):

@@ -6,6 +6,23 @@ import re
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".webp")
 
+# Images too, but of kinds that neither TensorFlow nor quickfit decodes.
+_FOREIGN = {
+    **dict.fromkeys((".heic", ".heif", ".hif"), "HEIC"),
+    **dict.fromkeys((".tif", ".tiff"), "TIFF"),
+    **dict.fromkeys((".jp2", ".j2k", ".jpx"), "JPEG 2000"),
+    ".avif": "AVIF",
+    ".jxl": "JPEG XL",
+    ".psd": "PSD",
+    **dict.fromkeys(
+        (
+            *(".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf"),
+            *(".orf", ".rw2", ".pef", ".srw", ".x3f", ".3fr", ".iiq", ".kdc", ".dcr", ".erf"),
+        ),
+        "a raw camera format",
+    ),
+}
+
 # Line breaks (those of Unicode too) and control characters tear lists and logs apart.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # What `os.fsdecode` makes of bytes that are no UTF-8; no text can hold them.
@@ -13,11 +30,19 @@ _NOT_UTF8 = re.compile("[\ud800-\udfff]")
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|(?:__MACOSX|Thumbs\.db|desktop\.ini)(?:/|$))")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _REMEDY = "rename it, or keep such names: keep_odd_names=True (--keep-odd-names)"
+# Characters of a name in a message.
+_MOST_SHOWN = 200
 
 
 def is_image_name(name: str) -> bool:
     """Return whether a name ends as those of images do, in any case."""
     return name.lower().endswith(IMAGE_EXTENSIONS)
+
+
+def foreign_kind(name: str) -> str | None:
+    """Return the kind of image that a name says, of those that are not read; None of others."""
+    dot = name.rfind(".")
+    return _FOREIGN.get(name[dot:].lower()) if dot >= 0 else None
 
 
 def is_hidden(name: str) -> bool:
@@ -40,11 +65,21 @@ def oddity(name: str) -> str | None:
 
 
 def shown(name: str) -> str:
-    """Return a name as a message may hold it: nothing in it breaks lines or steers a terminal."""
+    """Return a name as a message may hold it.
+
+    Nothing in it breaks lines or steers a terminal; a very long one has its middle left out.
+    """
+    if len(name) > _MOST_SHOWN:
+        name = f"{name[: _MOST_SHOWN // 2]}…{name[-(_MOST_SHOWN // 2 - 1) :]}"
     if name.isprintable():
         return name
     escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     return "".join(escaped)
+
+
+def option_name(name: str) -> str:
+    """Return what the command line and Python call an option."""
+    return f"--{name.replace('_', '-')} ({name})"
 
 
 def is_usable(name: str, *, keep_odd_names: bool) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 from quickfit.data.sources.kinds import Kind
+from quickfit.data.sources.names import option_name, shown
 from quickfit.errors import UsageError
 
 
@@ -31,13 +33,15 @@ class Options:
             value = getattr(self, option)
             if value is not None and not has_columns:
                 raise UsageError(
-                    f"{option} is {value!r}, and only tables have columns: {_short(where)} is a "
-                    f"{kind.value}.\nLeave it out, or give a CSV file or a DataFrame."
+                    f"{option_name(option)} is {value!r}, and only tables have columns: "
+                    f"{shown(str(where))} is a {kind.value}.\n"
+                    "Leave it out, or give a CSV file or a DataFrame."
                 )
         if self.root is not None and kind is Kind.FOLDER:
             raise UsageError(
-                f"root is {self.root!r}, and {_short(where)} is a folder: its images lie in it.\n"
-                "Leave root out; it is for lists, tables and archives."
+                f"{option_name('root')} is {self.root!r}, and {shown(str(where))} is a folder: "
+                "its images lie in it.\n"
+                "Leave it out; it is for lists, tables and archives."
             )
         if self.labels is not None and self.label_column is not None:
             raise UsageError("both labels and label_column are given: leave one of them out.")
@@ -48,6 +52,12 @@ class Options:
             raise UsageError(
                 f"labels is {self.labels!r}: give one label for each image, False for none, or "
                 "leave it out to take class folders or the table's column."
+            )
+        if isinstance(self.labels, Mapping | Set):
+            raise UsageError(
+                f"labels is a {type(self.labels).__name__}, which has no order: give a list with "
+                "one label for each image,\nin the order of the paths: "
+                "[labels[path] for path in paths]."
             )
 
 
@@ -65,8 +75,3 @@ def column_of(labels: str, kind: Kind) -> str | None:
             "or leave it out to take class folders."
         )
     return labels
-
-
-def _short(where: object) -> str:
-    text = str(where)
-    return text if len(text) <= 200 else text[:200] + "…"

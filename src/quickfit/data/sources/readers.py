@@ -50,6 +50,10 @@ class FileReader:
                 return _read_whole(descriptor, 0, status.st_size)
             finally:
                 os.close(descriptor)
+        except FileNotFoundError as error:
+            if entry.size == 0 and not os.path.islink(entry.file):  # nor was it when it was listed
+                raise SourceImageError(Reason.VANISHED, "it does not exist") from None
+            raise failure(error, entry.file) from None
         except OSError as error:
             raise failure(error, entry.file) from None
         except ValueError as error:  # a null byte in the path

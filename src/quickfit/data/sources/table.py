@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quickfit.data.sources.names import is_image_name, shown
+from quickfit.data.sources.names import is_image_name, option_name, shown
 from quickfit.errors import UsageError
 
 _PATH_NAMES = (
@@ -56,7 +56,7 @@ class Table:
             found = "several columns hold" if candidates else "no column seems to hold"
             raise UsageError(
                 f"{self.where}: {found} paths of images. {self._offer()}\n"
-                "Name the column: path_column=…"
+                "Name the column: --path-column NAME (path_column=…)"
             )
         return candidates[0]
 
@@ -77,7 +77,8 @@ class Table:
         if isinstance(wanted, int) and 0 <= wanted < len(self.columns):
             return wanted
         raise UsageError(
-            f"{self.where}: {option} is {wanted!r}, and there is no such column. {self._offer()}"
+            f"{self.where}: {option_name(option)} is {wanted!r}, and there is no such column. "
+            f"{self._offer()}"
         )
 
     def _named(self, names: Sequence[str]) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quickfit.data.entries import Entry, Reason, SourceImageError
+from quickfit.data.sources.listing import UNKNOWN_LOSS
 from quickfit.data.sources.members import Member
 from quickfit.data.sources.names import plain
 from quickfit.data.sources.readers import Archive
@@ -30,6 +31,7 @@ _NO_FILE = (b"5", b"V", b"D")
 _LONG_NAME, _LONG_LINK, _PAX_GLOBAL = b"L", b"K", b"g"
 # Paths are at most 4 kB on any file system; a header that claims more is not believed.
 _MAX_EXTENSION_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
 class TarReader:
@@ -74,6 +76,7 @@ class _Walk:
     label: str
     archive: Archive = field(default_factory=Archive)
     at: int = 0
+    ended: bool = False  # whether a mark of the end was passed
     # What the headers before say of the next one: its long name, its size.
     said: dict[str, bytes] = field(default_factory=dict)
     said_of_all: dict[str, bytes] = field(default_factory=dict)
@@ -85,9 +88,14 @@ class _Walk:
         while True:
             block = self.archive.piece(self.path, self.at, BLOCK_BYTES)
             if not block.strip(b"\0") and len(block) == BLOCK_BYTES:
-                return  # the mark at the end
+                # The mark at the end; joined archives (`cat a.tar b.tar`) go on behind it.
+                if not self._goes_on():
+                    return
+                continue
             header = header_of(block)
             if header is None:
+                if self.at == 0:
+                    raise SourceImageError(Reason.CORRUPT, "it is no archive")
                 yield self._broken(block)
                 return
             header = self._completed(header)
@@ -100,6 +108,18 @@ class _Walk:
                 yield from self._member(header, start)
                 self.said = {}
 
+    def _goes_on(self) -> bool:
+        """Go to the next block that is not all zeros; tell whether there is one."""
+        while piece := self.archive.piece(self.path, self.at, _PIECE_BYTES):
+            zeros = len(piece) - len(piece.lstrip(b"\0"))
+            if zeros < len(piece):
+                self.at += zeros // BLOCK_BYTES * BLOCK_BYTES
+                self.said, self.said_of_all = {}, {}
+                self.ended = True
+                return True
+            self.at += len(piece)
+        return False
+
     def _content_at(self, header: Header, block: bytes) -> int:
         start = self.at + BLOCK_BYTES
         is_first = True
@@ -111,9 +131,12 @@ class _Walk:
 
     def _broken(self, block: bytes) -> Member:
         if len(block) == BLOCK_BYTES:
-            detail = f"it is damaged at byte {self.at:,}: files after that are not used"
+            where = f"damaged at byte {self.at:,}"
+            if self.ended:
+                where += ", behind a mark of its end"
+            detail = f"the archive is {where}: {UNKNOWN_LOSS}. Get a whole copy of it"
             return Member(self.label, 0, 0, Reason.CORRUPT, detail)
-        detail = f"the archive ends early, at byte {self.at:,}: files after that are not there"
+        detail = f"the archive ends early, at byte {self.at:,}: {UNKNOWN_LOSS}"
         return Member(self.label, 0, 0, Reason.TRUNCATED, f"{detail}. Get a whole copy of it")
 
     def _extends(self, header: Header, start: int) -> bool:

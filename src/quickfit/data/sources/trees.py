@@ -58,7 +58,7 @@ def _labelled(tree: _Tree, options: Options) -> ImageSource:
     notes = _notes(gathered)
     if options.labels is None:
         numbers, classes = label_by_folder(gathered, tree.top)
-        offer = f"root={tree.top}" if tree.kind is not Kind.FOLDER else f"{tree.where}/"
+        offer = f"--root {tree.top}" if tree.kind is not Kind.FOLDER else f"{tree.where}/"
         notes += notes_on(gathered.names, classes, tree.top, offer)
     elif options.labels is not False:
         numbers, classes = _given(options.labels, gathered)
@@ -92,10 +92,18 @@ def _given(labels: object, gathered: Gathered) -> tuple[array[int], tuple[str, .
 
 
 def _notes(gathered: Gathered) -> list[str]:
-    if not gathered.other_files:
-        return []
-    others = f"{gathered.other_files:,} other file{'s' if gathered.other_files > 1 else ''}"
-    return [f"{others} left alone, for example {shown(gathered.other_example)}"]
+    notes = []
+    if gathered.other_files:
+        others = _number(gathered.other_files, "other file")
+        notes.append(f"{others} left alone, for example {shown(gathered.other_example)}")
+    hidden = [(gathered.hidden_files, "hidden file"), (gathered.hidden_folders, "hidden folder")]
+    if counted := [_number(count, what) for count, what in hidden if count]:
+        notes.append(f"{' and '.join(counted)} left alone")
+    return notes
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' if count > 1 else ''}"
 
 
 def _nothing(where: str, gathered: Gathered) -> str:
@@ -107,6 +115,6 @@ def _nothing(where: str, gathered: Gathered) -> str:
         )
     message = f"{where}: no image in it. Looked for {', '.join(IMAGE_EXTENSIONS)} in all folders"
     if gathered.other_files:
-        found = f"{gathered.other_files:,} other file{'s' if gathered.other_files > 1 else ''}"
+        found = _number(gathered.other_files, "other file")
         return f"{message}; found {found}, for example {shown(gathered.other_example)}."
     return f"{message}; found nothing at all."

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from quickfit.data.sources.tar_format import BLOCK_BYTES
 from quickfit.errors import PipelineError, UsageError
 from quickfit.units import size as bytes_text
 
@@ -76,15 +77,18 @@ def _unpack(path: str, compression: str, part: Path, progress: Progress | None) 
     total = os.path.getsize(path)
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
-        with _removed_on_failure(part), open(path, "rb") as packed, part.open("wb") as plain:
+        with _removed_on_failure(part), open(path, "rb") as packed, part.open("w+b") as plain:
             written = 0
-            for piece in _pieces(path, packed, compression):
-                if written % _LOOK_AFTER_BYTES < len(piece):
-                    _check_room(path, part.parent)
-                plain.write(piece)
-                written += len(piece)
-                if progress is not None:
-                    progress(packed.tell(), total)
+            try:
+                for piece in _pieces(path, packed, compression):
+                    if written % _LOOK_AFTER_BYTES < len(piece):
+                        _check_room(path, part.parent)
+                    plain.write(piece)
+                    written += len(piece)
+                    if progress is not None:
+                        progress(packed.tell(), total)
+            except EOFError:
+                _cut_end_mark(plain)
             plain.flush()
             os.fsync(plain.fileno())
     except OSError as error:
@@ -104,30 +108,77 @@ def _removed_on_failure(part: Path) -> Iterator[None]:
 
 
 def _pieces(path: str, packed: IO[bytes], compression: str) -> Iterator[bytes]:
-    """Yield the content in pieces; where the archive ends early, what came before."""
-    with _opened(packed, compression) as plain:
-        while True:
-            try:
-                piece = plain.read1(_PIECE_BYTES)
-            except EOFError:
-                return  # it ends early: the tar archive in it will say so
-            except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-                raise _damaged(path, error) from None
-            except OSError as error:
-                if error.errno is None:  # how bz2 tells of damage
-                    raise _damaged(path, error) from None
-                raise
-            if not piece:
-                return
+    """Yield the content in pieces.
+
+    Raises:
+        EOFError: the archive ends early, or something else follows it.
+        PipelineError: it is damaged.
+    """
+    try:
+        if compression == "gzip":
+            yield from _gzip_pieces(packed)
+        else:
+            start = bz2.BZ2Decompressor if compression == "bzip2" else lzma.LZMADecompressor
+            yield from _stream_pieces(packed, start)
+    except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        if str(error).startswith("Not a gzipped file"):  # behind the archive: it began as one
+            raise EOFError from None
+        raise _damaged(path, error) from None
+    except OSError as error:
+        if error.errno is None:  # how bz2 tells of damage
+            raise _damaged(path, error) from None
+        raise
+
+
+def _gzip_pieces(packed: IO[bytes]) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=packed, mode="rb") as plain:
+        while piece := plain.read1(_PIECE_BYTES):
             yield piece
 
 
-def _opened(packed: IO[bytes], compression: str) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
-    if compression == "gzip":
-        return gzip.GzipFile(fileobj=packed, mode="rb")
-    if compression == "bzip2":
-        return bz2.BZ2File(packed, "rb")
-    return lzma.LZMAFile(packed, "rb")
+def _stream_pieces(
+    packed: IO[bytes], start: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]
+) -> Iterator[bytes]:
+    """Yield the content of joined streams; the classes of Python for files drop what follows."""
+    stream = start()
+    while True:
+        if not stream.eof:
+            raw = packed.read(_PIECE_BYTES) if stream.needs_input else b""
+            if stream.needs_input and not raw:
+                raise EOFError
+            piece = stream.decompress(raw, _PIECE_BYTES)
+        elif raw := _next_stream(packed, stream.unused_data):
+            stream = start()
+            try:
+                piece = stream.decompress(raw, _PIECE_BYTES)
+            except (OSError, lzma.LZMAError):
+                raise EOFError from None
+        else:
+            return
+        if piece:
+            yield piece
+
+
+def _next_stream(packed: IO[bytes], raw: bytes) -> bytes:
+    """Return what follows a stream, without the zeros that fill up; empty at the end."""
+    raw = raw.lstrip(b"\0")
+    while not raw and (more := packed.read(_PIECE_BYTES)):
+        raw = more.lstrip(b"\0")
+    return raw
+
+
+def _cut_end_mark(plain: IO[bytes]) -> None:
+    """Cut the zeros off that a tar archive ends with: one that ends early must not look whole."""
+    size = end = plain.seek(0, os.SEEK_END)
+    while end:
+        begin = max(0, end - _PIECE_BYTES)
+        plain.seek(begin)
+        if kept := plain.read(end - begin).rstrip(b"\0"):
+            end = begin + len(kept)
+            break
+        end = begin
+    plain.truncate(min(size, -(-end // BLOCK_BYTES) * BLOCK_BYTES))
+    plain.seek(0, os.SEEK_END)
 
 
 def _damaged(path: str, error: Exception) -> PipelineError:

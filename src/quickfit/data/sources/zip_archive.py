@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from quickfit.data.entries import Reason, SourceImageError
-from quickfit.data.sources.listing import MAX_FILE_BYTES
+from quickfit.data.sources.listing import MAX_FILE_BYTES, UNKNOWN_LOSS
 from quickfit.data.sources.members import Member
 from quickfit.data.sources.readers import Archive
 from quickfit.data.sources.zip_format import (
@@ -85,7 +85,7 @@ def _listed(table: bytes, shift: int, label: str) -> Iterator[Member]:
     while at < len(table):
         header = central_header(table, at)
         if header is None:
-            detail = "its table of contents is damaged: files after that are not used"
+            detail = f"its table of contents is damaged: {UNKNOWN_LOSS}. Get a whole copy of it"
             yield Member(label, 0, 0, Reason.CORRUPT, detail)
             return
         if not header.name.endswith("/"):
@@ -95,6 +95,8 @@ def _listed(table: bytes, shift: int, label: str) -> Iterator[Member]:
 
 def _salvaged(archive: Archive, path: str, label: str) -> Iterator[Member]:
     """Yield what is whole in an archive whose table of contents, at its end, is missing."""
+    if not archive.piece(path, 0, 4).startswith(LOCAL_SIGNATURE):
+        raise SourceImageError(Reason.CORRUPT, "it is no archive")
     at = whole = 0
     while (header := header_at(archive, path, at)) is not None:
         try:
@@ -106,7 +108,8 @@ def _salvaged(archive: Archive, path: str, label: str) -> Iterator[Member]:
             whole += 1
         at = _next_header(archive, path, end)
     if not archive.piece(path, at, 4).startswith(CENTRAL_SIGNATURE):
-        detail = f"the archive ends early: after {whole:,} whole files, at byte {at:,}"
+        after = f"after {whole:,} whole files, at byte {at:,}"
+        detail = f"the archive ends early, {after}: {UNKNOWN_LOSS}"
         yield Member(label, 0, 0, Reason.TRUNCATED, f"{detail}. Get a whole copy of it")
 
 

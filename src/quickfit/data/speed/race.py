@@ -22,7 +22,7 @@ import quickfit
 from quickfit.data.speed.figures import Span, together
 from quickfit.data.speed.racer import READY
 from quickfit.data.speed.target import Options
-from quickfit.errors import PipelineError
+from quickfit.errors import PipelineError, UsageError
 from quickfit.measuring.interleave import SETTLE_S, Block, pause, take_turns
 from quickfit.measuring.intervals import Measured, interval
 
@@ -69,6 +69,7 @@ def race(
     """Measure two targets in turn, for so many seconds each.
 
     Raises:
+        UsageError: one of them means nothing that can be measured.
         PipelineError: one of them ended or is too slow to be compared.
     """
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as folder:
@@ -113,7 +114,9 @@ def _wait_until_ready(runner: subprocess.Popen[bytes], file: Path, target: str) 
 def _check_running(runner: subprocess.Popen[bytes], target: str, when: str) -> None:
     code = runner.poll()
     if code is not None:
-        raise PipelineError(
+        # A target that makes no sense ends a comparison as it ends a measurement.
+        kind = UsageError if code == UsageError.exit_code else PipelineError
+        raise kind(
             f"{target}: it ended (exit code {code}) {when}; what it said is above.\n"
             f"Try it alone: quickfit bench {target}"
         )

@@ -77,8 +77,13 @@ def _rates(span: Span) -> str:
 
 def _elements(span: Span) -> str:
     if span.unit == "element":
-        return _count(span.elements, "element")
-    return f"{_count(span.elements, 'batch', 'batches')} ({_count(span.examples, 'example')})"
+        return f"{_count(span.elements, 'element')} (1 example per element)"
+    each = span.examples / span.elements
+    held = units.count(int(each)) if each == int(each) else f"about {each:.1f}"
+    return (
+        f"{_count(span.elements, 'batch', 'batches')}"
+        f" ({_count(span.examples, 'example')}, {held} per batch)"
+    )
 
 
 def _memory(speed: Speed) -> str:

@@ -51,8 +51,10 @@ class Teller:
             )
         if not failure.trace:
             lines = [f"`{self._name}` gave a result that cannot be used for"]
-            lines[0] += f" {self.item(failure.item)}: {failure.summary}."
-            lines.append(self._shape_advice())
+            lines[0] += f" {self.item(failure.item)}: {failure.summary}"
+            if failure.summary.endswith(" is expected"):  # it differs from the first result
+                lines[0] += "."
+                lines.append(self._shape_advice())
         else:
             lines = [f"`{self._name}` failed on {self.item(failure.item)}: {failure.summary}"]
             lines += [f"\n{failure.trace}\n"]

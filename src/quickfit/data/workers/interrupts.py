@@ -21,7 +21,7 @@ _NOTICE_S = 0.5
 _OLD_S = 2.0
 _TOLD = (
     "quickfit: Ctrl-C will be seen when the batch in the making is done."
-    " Press it again to stop now.\n"
+    " Press it again to stop now (a script then sees a RuntimeError).\n"
 )
 
 # The frame of the main thread and the instruction in it.

@@ -48,7 +48,8 @@ def generator(
         fn: called with one item, returns an array, a tuple or a dict of arrays, numbers or texts.
             If it has a parameter `rng`, it is given a `numpy.random.Generator` of its own. A
             generator function without arguments runs in one worker. A Keras `PyDataset` gives
-            its own batches, without `items`.
+            its own batches, without `items`. What the function uses is copied when the workers
+            start: worker processes do not see a global that is changed later.
         items: a number n for 0 to n-1, a list of paths, any sequence.
         workers: how many; as many as cores by default.
         kind: "processes" (any Python code), "threads" (code that lets go of the GIL), or "auto":
@@ -161,5 +162,10 @@ def _described(supply: Supply) -> str:
     order = order if plan.options.ordered else "as finished"
     return (
         f"<generator `{plan.name}`: {what}{rows}, {order}; each {parts}; {count}"
-        f" ({supply.staffing.reason})>"
+        f" ({supply.staffing.reason}){_copied(supply)}>"
     )
+
+
+def _copied(supply: Supply) -> str:
+    is_copied = supply.staffing.uses_processes
+    return "; what the function uses is copied when the workers start" if is_copied else ""
