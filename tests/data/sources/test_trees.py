@@ -163,7 +163,7 @@ def test_images_of_kinds_that_are_not_read_keep_the_number_of_their_class(tmp_pa
         (name, "not-an-image") for name in ("ant/1.HEIC", "bee/2.tif", "cat/1.cr2")
     ]
     assert source.rejected[0].detail == "HEIC is not read: convert to JPEG or PNG"
-    assert source.notes == ("1 other file left alone, for example notes/read.txt",)
+    assert source.notes[0] == "1 other file left alone, for example notes/read.txt"
 
 
 def test_hidden_files_are_counted(tmp_path):
