@@ -42,12 +42,12 @@ def test_the_size_is_the_one_asked_for(tf, resize, size):
     assert result.dtype == np.uint8
 
 
-def test_bilinear_is_what_tensorflow_resizes(tf):
+def test_bilinear_is_what_tensorflow_resizes_to_within_one_level(tf):
     array = photo(61, 83)
 
     expected = tf.image.resize(array, (32, 40)).numpy()
 
-    assert abs(loaded(tf, "bilinear", png(array), 32, 40) - expected).max() <= 0.501
+    assert abs(loaded(tf, "bilinear", png(array), 32, 40) - expected).max() <= 1.0
 
 
 def test_antialias_is_what_pillow_calls_bilinear(tf):

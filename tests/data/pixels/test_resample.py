@@ -80,8 +80,8 @@ def test_says_what_it_cannot_take(image, out, error, words):
 @needs_kernel
 def test_says_which_filter_there_is_not():
     image = np.zeros((4, 4, 3), np.uint8)
-    with pytest.raises(ValueError, match="there is no filter 2"):
-        _kernel().resize(image, image, 2)
+    with pytest.raises(ValueError, match="there is no filter 3"):
+        _kernel().resize(image, image, 3)
 
 
 _TOO_MUCH = """

@@ -160,5 +160,26 @@ def test_says_what_cannot_be_the_result():
         pixels.resize(photo(), 0, 5)
     with pytest.raises(ValueError, match="image has 3 channels and out has 1"):
         pixels.resize_into(photo(), np.zeros((4, 4, 1), np.uint8))
-    with pytest.raises(ValueError, match="'bilinear' or 'bicubic', not 'lanczos'"):
+    with pytest.raises(ValueError, match="'bilinear', 'bicubic' or 'plain', not 'lanczos'"):
         pixels.resize(photo(), 4, 4, filter="lanczos")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [((375, 500), (224, 224)), ((9, 5), (40, 30)), ((1, 1), (3, 2)), ((7, 90), (3, 1))],
+)
+def test_plain_takes_the_four_nearest_pixels_with_and_without_the_kernel(old, new):
+    image = photo(*old)
+    places = [
+        np.clip((np.arange(count) + 0.5) * side / count - 0.5, 0, side - 1)
+        for side, count in zip(old, new, strict=True)
+    ]
+    rows, columns = np.meshgrid(*places, indexing="ij")
+    top, left = rows.astype(int), columns.astype(int)
+    down, right = (rows - top)[..., None], (columns - left)[..., None]
+    below, beside = np.minimum(top + 1, old[0] - 1), np.minimum(left + 1, old[1] - 1)
+    upper = image[top, left] * (1 - right) + image[top, beside] * right
+    lower = image[below, left] * (1 - right) + image[below, beside] * right
+    exact = upper * (1 - down) + lower * down
+    for made in (pixels.resize(image, *new, filter="plain"), resizing._nearest_four(image, *new)):
+        assert np.abs(made - exact).max() <= 1.01

@@ -7,12 +7,12 @@ from quickfit.data import pixels
 from quickfit.data.entries import SourceImageError
 from quickfit.data.packing import read_manifest
 from quickfit.data.packing.example import Record, before_image
+from quickfit.data.pixels import empty_batch
 from quickfit.data.reading.pack_index import open_index
 from quickfit.data.reading.rows import (
     DecodedRows,
     ResizedRows,
     StoredRows,
-    empty_batch,
     fit,
     image_of,
 )

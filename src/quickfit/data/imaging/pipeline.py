@@ -15,6 +15,8 @@ from quickfit.data.imaging.caching import cached
 from quickfit.data.imaging.choices import Choices
 from quickfit.data.imaging.faults import Faults, without_faults
 from quickfit.data.imaging.finishing import augmented, finished
+from quickfit.data.imaging.natively import is_native
+from quickfit.data.imaging.natively import loader as loader_of_batches
 from quickfit.data.imaging.order import Epochs, places_of
 from quickfit.data.imaging.resizing import loader
 from quickfit.data.imaging.room import Place
@@ -99,13 +101,16 @@ def _decoded(images: Images) -> Dataset:
     """Return batches of `(index, image)` from the files."""
     import tensorflow as tf
 
+    count = len(images.entries)
+    if is_native(images.choices):
+        batches = _native(images, count)
+        return without_faults(batches, images.faults, images.epochs, count)
     read = _reader(images)
 
     @plain
     def load(place: Tensor) -> tuple[Tensor, Tensor]:
         return place, images.load(read(place[2]))
 
-    count = len(images.entries)
     single = places_of(images.epochs, count).map(load, num_parallel_calls=tf.data.AUTOTUNE)
     if images.faults.skips:
         batches = single.ignore_errors(log_warning=False).batch(images.choices.batch)
@@ -114,6 +119,24 @@ def _decoded(images: Images) -> Dataset:
         # The batch that a bad file is in is missing then, which is enough to find the file.
         batches = single.batch(images.choices.batch).ignore_errors(log_warning=False)
     return without_faults(batches, images.faults, images.epochs, count)
+
+
+def _native(images: Images, count: int) -> Dataset:
+    """Return batches of `(place, image)`, without those that a bad file is in."""
+    import tensorflow as tf
+
+    choices = images.choices
+    load = loader_of_batches(images.source, images.entries, choices.size)
+
+    @plain
+    def loaded(places: Tensor) -> tuple[Tensor, Tensor]:
+        shape = (None, *choices.image_shape)
+        return places, in_python(load, [places[:, 2]], tf.uint8, shape)
+
+    batches = places_of(images.epochs, count).batch(choices.batch)
+    # Of calls this long, AUTOTUNE tries one at a time for seconds at the start of every epoch.
+    batches = batches.map(loaded, num_parallel_calls=len(os.sched_getaffinity(0)))
+    return batches.ignore_errors(log_warning=False)
 
 
 def _reader(images: Images) -> Callable[[Tensor], Tensor]:

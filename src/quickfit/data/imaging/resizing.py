@@ -13,6 +13,7 @@ from quickfit.data import pixels
 from quickfit.data.entries import SourceImageError
 from quickfit.data.imaging._graph import Tensor, in_python
 from quickfit.data.imaging.decoding import NO_IMAGE, decode
+from quickfit.data.imaging.natively import decoded
 
 Resize = Literal["bilinear", "antialias", "crop", "pil"]
 RESIZES: tuple[Resize, ...] = ("bilinear", "antialias", "crop", "pil")
@@ -34,7 +35,20 @@ def loader(resize: Resize, height: int, width: int) -> Callable[[Tensor], Tensor
 
 
 def _bilinear(content: Tensor, height: int, width: int) -> Tensor:
-    return _plain(decode(content, (height, width)), height, width)
+    """Return the image as batches made natively have it, to the bit."""
+    import tensorflow as tf
+
+    if not pixels.is_compiled():
+        return _plain(decode(content, (height, width)), height, width)
+
+    def loaded(file: bytes) -> NDArray[np.uint8]:
+        try:
+            return pixels.resize(decoded(file, (height, width)), height, width, filter="plain")
+        except SourceImageError:
+            return NO_IMAGE
+
+    result = in_python(loaded, [content], tf.uint8, (None, None, 3))
+    return tf.ensure_shape(result, (height, width, 3))
 
 
 def _crop(content: Tensor, height: int, width: int) -> Tensor:

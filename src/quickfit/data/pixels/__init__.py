@@ -4,6 +4,7 @@ Every function may be called from many threads at once; decoding, resizing and e
 the GIL while they work.
 """
 
+from quickfit.data.pixels.batching import empty_batch
 from quickfit.data.pixels.decoding import decode, upright
 from quickfit.data.pixels.encoding import encode_jpeg
 from quickfit.data.pixels.header import MAX_PIXELS, Header, look
@@ -13,6 +14,7 @@ __all__ = [
     "MAX_PIXELS",
     "Header",
     "decode",
+    "empty_batch",
     "encode_jpeg",
     "is_compiled",
     "look",

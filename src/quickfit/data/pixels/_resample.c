@@ -266,7 +266,7 @@ static PyObject *resize(PyObject *module, PyObject *args)
 static PyMethodDef METHODS[] = {
     {"resize", resize, METH_VARARGS,
      "resize(image, out, filter)\n--\n\n"
-     "Resize image into out; filter is 0 for bilinear, 1 for bicubic."},
+     "Resize image into out; filter is 0 for bilinear, 1 for bicubic, 2 for plain."},
     {NULL, NULL, 0, NULL},
 };
 

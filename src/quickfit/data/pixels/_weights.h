@@ -18,6 +18,7 @@
 typedef struct {
     double support; /* how far it reaches, in new pixels */
     double (*weight)(double);
+    int widens; /* when shrinking, over all old pixels that a new one covers */
 } Filter;
 
 static double bilinear(double x)
@@ -37,7 +38,8 @@ static double bicubic(double x)
     return 0.0;
 }
 
-static const Filter FILTERS[] = {{1.0, bilinear}, {2.0, bicubic}};
+/* The last one is what TensorFlow calls bilinear: the four nearest pixels, whatever lies between. */
+static const Filter FILTERS[] = {{1.0, bilinear, 1}, {2.0, bicubic, 1}, {1.0, bilinear, 0}};
 #define FILTER_COUNT ((int)(sizeof(FILTERS) / sizeof(FILTERS[0])))
 
 /* The weights of two neighbouring old pixels: w = upper * 2^LOWER_BITS + lower. */
@@ -101,7 +103,8 @@ static void set_weights(const Span *span, WeightPair *pairs, const Filter *filte
 static int plan_make(Plan *plan, const Filter *filter, size_t old_size, size_t new_size)
 {
     double step = (double)old_size / (double)new_size;
-    double scale = step < 1.0 ? 1.0 : step; /* enlarged pixels have no gaps to be averaged over */
+    /* Enlarged pixels have no gaps to be averaged over. */
+    double scale = step < 1.0 || !filter->widens ? 1.0 : step;
     double reach = filter->support * scale;
     size_t room = (size_t)ceil(reach) + 1; /* pairs per new pixel */
     plan->spans = allocate(new_size, sizeof(*plan->spans));

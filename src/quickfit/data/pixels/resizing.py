@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
-Filter = Literal["bilinear", "bicubic"]
+Filter = Literal["bilinear", "bicubic", "plain"]
 
-_FILTERS = ("bilinear", "bicubic")
+_FILTERS = ("bilinear", "bicubic", "plain")
 
 
 def is_compiled() -> bool:
@@ -28,7 +28,8 @@ def resize(image: Pixels, height: int, width: int, *, filter: Filter = "bilinear
         image: `[height, width, channels]` with one or three channels.
         height: of the result, in pixels.
         width: of the result, in pixels.
-        filter: every pixel that a new one covers has its share in it, also when shrinking.
+        filter: every pixel that a new one covers has its share in it, also when shrinking; of
+            "plain" only the four nearest, as in TensorFlow's bilinear resize.
     """
     _check(image)
     if height < 1 or width < 1:
@@ -43,7 +44,7 @@ def resize_into(image: Pixels, out: Pixels, *, filter: Filter = "bilinear") -> N
     _check(image)
     _check(out)
     if filter not in _FILTERS:
-        raise ValueError(f"filter must be 'bilinear' or 'bicubic', not {filter!r}")
+        raise ValueError(f"filter must be 'bilinear', 'bicubic' or 'plain', not {filter!r}")
     if out.shape[2] != image.shape[2]:
         raise ValueError(f"image has {image.shape[2]} channels and out has {out.shape[2]}")
     # A crop is resized where it lies: only the pixels of a row must be neighbours.
@@ -92,7 +93,26 @@ def _has_whole_rows(image: Pixels) -> bool:
 def _pillow(image: Pixels, height: int, width: int, filter: Filter) -> Pixels:
     from PIL import Image
 
+    if filter == "plain":  # which Pillow does not have
+        return _nearest_four(image, height, width)
     resampling = Image.Resampling[filter.upper()]
     plain = image[..., 0] if image.shape[2] == 1 else image
     resized = Image.fromarray(plain).resize((width, height), resampling)
     return np.asarray(resized).reshape(height, width, image.shape[2])
+
+
+def _nearest_four(image: Pixels, height: int, width: int) -> Pixels:
+    rows = _between(image.astype(np.float32), height)
+    both = _between(rows.swapaxes(0, 1), width).swapaxes(0, 1)
+    return np.ascontiguousarray((both + 0.5).astype(np.uint8))
+
+
+def _between(image: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """Return the rows that lie at even distances between those of the image."""
+    last = image.shape[0] - 1
+    places = np.clip((np.arange(count) + 0.5) * ((last + 1) / count) - 0.5, 0, last)
+    above = places.astype(np.intp)
+    share = (places - above).astype(np.float32)[:, np.newaxis, np.newaxis]
+    below = np.minimum(above + 1, last)
+    between: NDArray[np.float32] = image[above] * (1 - share) + image[below] * share
+    return between

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 
 from quickfit.data.entries import SourceImageError
+from quickfit.data.pixels import empty_batch
 from quickfit.data.reading import order
 from quickfit.data.reading.faults import Faults
 from quickfit.data.reading.pack_index import Index, Whole
-from quickfit.data.reading.rows import Pixels, Rows, Shape, empty_batch
+from quickfit.data.reading.rows import Pixels, Rows, Shape
 from quickfit.data.reading.shards import Shards
 
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from quickfit.data.entries import Reason, SourceImageError
 from quickfit.data.graph import Dataset, Tensor, in_python, plain
+from quickfit.data.pixels import empty_batch
 from quickfit.data.reading.ending import without_gaps
 from quickfit.data.reading.finding import Finder
 from quickfit.data.reading.inference import example_of, kind_of
 from quickfit.data.reading.opening import Source
 from quickfit.data.reading.options import Options
-from quickfit.data.reading.rows import Pixels, decoded, empty_batch
+from quickfit.data.reading.rows import Pixels, decoded
 from quickfit.data.reading.spec import Field, Spec
 from quickfit.errors import PipelineError
 

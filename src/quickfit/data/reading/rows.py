@@ -16,8 +16,6 @@ Pixels = NDArray[np.uint8]
 Shape = tuple[int, int, int]
 Resize = Literal["antialias", "crop", "pil"]
 RESIZES: tuple[Resize, ...] = ("antialias", "crop", "pil")
-# TensorFlow takes an array over as it is when it begins at such an address, and copies others.
-_ALIGNED_BYTES = 64
 # How the entry of the image begins in a message: its name, with key and length.
 _IMAGE = b"\x0a\x05image"
 
@@ -148,14 +146,6 @@ def _middle(image: Pixels, height: int, width: int) -> Pixels:
     rows, columns = (max(1, round(side * shrink)) for side in (height, width))
     top, left = (image.shape[0] - rows) // 2, (image.shape[1] - columns) // 2
     return np.ascontiguousarray(image[top : top + rows, left : left + columns])
-
-
-def empty_batch(count: int, shape: Shape) -> Pixels:
-    """Return room for a batch, placed so that TensorFlow need not copy it."""
-    size = count * int(np.prod(shape))
-    room = np.empty(size + _ALIGNED_BYTES, np.uint8)
-    start = -room.ctypes.data % _ALIGNED_BYTES
-    return room[start : start + size].reshape(count, *shape)
 
 
 def decoded(content: bytes, out: Pixels, resize: Resize) -> None:

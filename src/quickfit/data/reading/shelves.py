@@ -9,8 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from quickfit.data.pixels import empty_batch
 from quickfit.data.reading.pack_index import Whole
-from quickfit.data.reading.rows import Pixels, Shape, empty_batch
+from quickfit.data.reading.rows import Pixels, Shape
 from quickfit.errors import PipelineError
 
 

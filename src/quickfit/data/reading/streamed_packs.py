@@ -8,11 +8,12 @@ from pathlib import Path
 
 from quickfit.data.graph import Tensor, in_python, plain
 from quickfit.data.packing.manifest import Manifest
+from quickfit.data.pixels import empty_batch
 from quickfit.data.reading.indexed import Opened, shape_of
 from quickfit.data.reading.opening import source_of
 from quickfit.data.reading.options import Options
 from quickfit.data.reading.parsing import Parser
-from quickfit.data.reading.rows import Pixels, Resize, Shape, empty_batch, fit
+from quickfit.data.reading.rows import Pixels, Resize, Shape, fit
 from quickfit.data.reading.spec import Field, Spec
 from quickfit.data.reading.stream import streamed
 
