@@ -83,3 +83,14 @@ def test_a_call_that_never_returns_does_not_keep_the_script():
     assert 9 < clock.time < 12
     may_return.set()
     thread.join()
+
+
+def test_a_pass_ends_with_the_script_and_goes_on_before():
+    calls = Calls()
+    passes = calls.lasting_passes(lambda: iter("abc"))
+    assert list(passes()) == ["a", "b", "c"]
+    begun = passes()
+    assert next(begun) == "a"
+    calls.end()
+    assert list(begun) == []
+    assert list(passes()) == []

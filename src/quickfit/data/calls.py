@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # The buffers of a pipeline fill up with nothing and then ask no more: this long nobody asked.
@@ -18,6 +18,7 @@ _QUIET_S = 0.05
 _LOOK_S = 0.005
 # A disk that hangs must not keep a script from ending as it would without us.
 _MOST_S = 10.0
+_END = object()
 
 
 class Calls:
@@ -54,6 +55,19 @@ class Calls:
                     self._inside -= 1
 
         return call
+
+    def lasting_passes(
+        self, begin: Callable[[], Iterator[Any]]
+    ) -> Callable[[], Iterator[Any]]:  # Any: batches of any kind
+        """Return a generator function each of whose steps the interpreter waits for."""
+
+        def passes() -> Iterator[Any]:
+            batches = begin()
+            step = self.lasting(lambda: next(batches, _END), lambda: _END)
+            while (batch := step()) is not _END:
+                yield batch
+
+        return passes
 
     def _register(self) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quickfit import units
+from quickfit.data.calls import CALLS
 from quickfit.data.workers.layout import Layout, Leaf, shape_text
 from quickfit.data.workers.plan import DEFAULT_BATCH, Options, Plan, planned
 from quickfit.data.workers.results import TEXT, leaves, packed, structure_of
@@ -102,7 +103,8 @@ def _layout(signature: Any, plan: Plan) -> Layout:  # Any: nested specs
 def _dataset(supply: Supply) -> tf.data.Dataset:
     import tensorflow as tf
 
-    dataset = tf.data.Dataset.from_generator(supply.batches, output_signature=_signature(supply))
+    batches = CALLS.lasting_passes(supply.batches)
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=_signature(supply))
     if supply.count is not None:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(supply.count))
     return dataset.prefetch(_READY_BATCHES)
