@@ -41,6 +41,7 @@ def test_a_whole_script_trains_and_ends_with_a_pass_half_done(tmp_path):
 
 WAITING = """
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 import numpy as np
 from quickfit.data import generator
 
