@@ -38,6 +38,11 @@ def _compiled(folder, macro):
 
 # What runs on other processors: plain loops, and x86-64 without AVX2.
 @needs_compiler
+def test_where_there_is_a_compiler_the_kernel_was_built():
+    assert pixels.is_compiled()  # so that nothing below is skipped there without a word
+
+
+@needs_compiler
 @pytest.mark.parametrize("macro", ["QUICKFIT_PORTABLE", "QUICKFIT_NO_AVX2"])
 def test_every_variant_gives_the_same_pixels(tmp_path, macro):
     kernel = _compiled(tmp_path, macro)
