@@ -14,6 +14,7 @@ from quickfit.data.reading import shards as shards_module
 from quickfit.data.reading.pack_index import open_index
 from quickfit.data.reading.shards import Shards
 
+from open_files import open_below
 from record_files import flipped, packed
 
 
@@ -51,19 +52,17 @@ def test_packs_with_more_shards_than_files_may_be_open_are_read(index, monkeypat
     monkeypatch.setattr(shards_module, "_MOST_OPEN_FILES", 0)
     shards = Shards(index)
     (spot,) = shards.spots(np.array([0]))
-    before = len(os.listdir("/proc/self/fd"))
     assert parsed(shards.content(spot)).path == index.path_of(0)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(index.folder) == []
 
 
 def test_the_files_are_closed_when_nobody_reads_any_more(index):
-    before = len(os.listdir("/proc/self/fd"))
     shards = Shards(index)
     shards.announce(np.arange(9))
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert open_below(index.folder) == [str(index.files[0])]
     del shards
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(index.folder) == []
 
 
 @pytest.mark.parametrize("at", [0, 5, -1])

@@ -1,13 +1,14 @@
 """Room for decoded images."""
 
 import gc
-import os
 
 import numpy as np
 import pytest
 
 from quickfit.data.reading.shelves import Disk, Memory
 from quickfit.errors import PipelineError
+
+from open_files import open_below
 
 SHAPE = (2, 3, 3)
 
@@ -33,13 +34,13 @@ def test_what_is_kept_does_not_change_with_a_batch(shelf):
 
 
 def test_nothing_is_left_on_the_disk(tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
     shelf = Disk(str(tmp_path), SHAPE)
     shelf.write(np.array([0]), np.ones((1, *SHAPE), np.uint8))
     assert list(tmp_path.iterdir()) == []
+    assert len(open_below(tmp_path)) == 1
     del shelf
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == []
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

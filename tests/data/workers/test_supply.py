@@ -42,6 +42,7 @@ def test_passes_follow_each_other_and_the_workers_stay(supply, kind):
 def test_fifty_passes_that_are_dropped_leak_nothing(supply):
     made = supply(tenfold, 100)
     next(made.batches())
+    gc.collect()
     workers, held = psutil.Process().children(), len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         assert next(made.batches()).tolist() == [0, 10, 20, 30]
