@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "quickfit"
-EVERYONE = {"errors", "units"}
+EVERYONE = {"capacity", "errors", "units"}
 MAY_IMPORT = {
     "recording": set(),
     "findings": set(),
@@ -33,11 +33,12 @@ MAY_IMPORT = {
     "proof": {"launch", "recording", "signals", "measuring", "findings", "fixes", "trial"},
     "fixing": {
         *("launch", "recording", "diagnosis", "causes", "findings", "fixes", "proof"),
-        *("report", "measuring"),
+        *("report", "measuring", "tuning"),
     },
     "checking": {"program", "causes", "findings", "fixes", "source", "report"},
     "data": {"pipeline_model", "measuring"},
     "tuning": {"proof", "measuring"},
+    "compression": {"measuring", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
     "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
@@ -60,7 +61,7 @@ CATCHES_EVERYTHING = {
     "tuning/numerics/lookout.py": "looking for a NaN must not break the training",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
-TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data", "tuning"}
+TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data", "tuning", "compression"}
 
 
 def modules():

@@ -122,7 +122,7 @@ def test_an_edit_that_hangs_or_takes_all_memory_is_rejected_with_its_reason(home
     hangs = "import signal; signal.pause()\nimport keras"
     found = measured(home, text, edit={"import keras": hangs}, patience_s=15.0)
     assert found.why == "the edited script made no step of training within 15 s"
-    monkeypatch.setattr(pair, "free_bytes", lambda: 1.6e9)
+    monkeypatch.setattr(pair, "free_memory_bytes", lambda: 1.6e9)
     hoards = "data = bytearray(1_500_000_000)\nimport keras"
     found = measured(home, text, edit={"import keras": hoards})
     assert found.why.startswith("the edited script took 1.")

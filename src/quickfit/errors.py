@@ -5,6 +5,7 @@
     ├── RecordingError    3   a recording cannot be read or written
     ├── FixError          4   a fix cannot be made or applied
     ├── PipelineError     5   an input pipeline cannot be built or run
+    ├── ModelError        6   a model cannot be built, tried or changed
     ├── SourceError       2   a file cannot be read as Python source
     └── SignalMissing         nobody recorded what was asked for; never reaches a user
 
@@ -42,6 +43,12 @@ class PipelineError(QuickfitError):
     """An input pipeline cannot be built or run."""
 
     exit_code = 5
+
+
+class ModelError(QuickfitError):
+    """A model cannot be built, tried or changed."""
+
+    exit_code = 6
 
 
 class SourceError(QuickfitError):

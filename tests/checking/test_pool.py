@@ -44,7 +44,7 @@ def test_few_files_are_checked_in_this_process(task, monkeypatch):
 
 def test_many_files_are_checked_in_others(task, monkeypatch):
     monkeypatch.setattr(pool, "MIN_PARALLEL", 2)
-    monkeypatch.setattr(pool, "cores", lambda: 2)
+    monkeypatch.setattr(pool, "whole_cores", lambda: 2)
     asked = []
     made = pool._pool
     monkeypatch.setattr(pool, "_pool", lambda t, n: asked.append(n) or made(t, n))

@@ -209,7 +209,7 @@ def test_an_alternative_whose_edit_cannot_be_made_is_passed_over(home, tell):
 
 
 def test_trials_get_time_by_how_long_the_script_took(home, tell, monkeypatch):
-    monkeypatch.setattr(module, "free_bytes", lambda: 1.0)
+    monkeypatch.setattr(module, "free_memory_bytes", lambda: 1.0)
     _, proofs, _ = tell([candidate(home)])
     assert proofs.setting.patience_s == module.MIN_PATIENCE_S
     assert not proofs.setting.in_turns  # two do not fit into one byte

@@ -146,7 +146,7 @@ def measured(monkeypatch, tmp_path):
     """Measure two stand-ins; keep them, and the order in which they were started."""
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(module, "free_bytes", lambda: 10e9)
+    monkeypatch.setattr(module, "free_memory_bytes", lambda: 10e9)
 
     def measure(first, second, *, number=0, budget_s=600.0, **how):
         setting = Setting(Target(script="train.py"), tmp_path, tmp_path, **how)

@@ -274,7 +274,7 @@ def trials(monkeypatch, tmp_path):
     clock.monotonic = lambda: clock.now_s
     clock.sleep = lambda seconds: setattr(clock, "now_s", clock.now_s + seconds)
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(module, "free_bytes", lambda: 10e9)
+    monkeypatch.setattr(module, "free_memory_bytes", lambda: 10e9)
     begun = []
 
     class Trial:

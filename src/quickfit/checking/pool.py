@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
+from quickfit.capacity import whole_cores
 from quickfit.checking._records import Checked
 from quickfit.checking.places import trouble_of
 from quickfit.checking.progress import Progress
@@ -37,7 +38,7 @@ def check_all(task: Task, paths: Sequence[str], *, jobs: int, progress: Progress
         jobs: how many processes may work; 0 for as many as there are cores.
         progress: hears how many files are done.
     """
-    count = min(jobs or cores(), -(-len(paths) // 2) or 1)
+    count = min(jobs or whole_cores(), -(-len(paths) // 2) or 1)
     progress.begin(len(paths))
     try:
         if count == 1 or (not jobs and len(paths) < MIN_PARALLEL):
@@ -45,13 +46,6 @@ def check_all(task: Task, paths: Sequence[str], *, jobs: int, progress: Progress
         return _in_parallel(task, _chunks(paths, count), count, progress)
     finally:
         progress.end()
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1
 
 
 def _in_turn(task: Task, paths: Sequence[str], progress: Progress) -> list[Checked]:

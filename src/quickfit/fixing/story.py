@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
+from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
@@ -25,7 +26,6 @@ from quickfit.proof.observe import Observed, observe
 from quickfit.proof.outcome import MIN_GAIN, Outcome
 from quickfit.proof.pair import Setting
 from quickfit.proof.prove import Claim, Prover
-from quickfit.proof.trial import free_bytes
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 
@@ -212,7 +212,7 @@ def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
         story.cwd,
         scratch,
         patience_s=max(PATIENCE * first_s, MIN_PATIENCE_S),
-        in_turns=free_bytes() > 2.2 * peak,
+        in_turns=free_memory_bytes() > 2.2 * peak,
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit.capacity import free_memory_bytes
 from quickfit.errors import FixError
 from quickfit.launch.place import Place, run_facts
 from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.target import Target
-from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
+from quickfit.proof.trial import MEMORY_SHARE, Trial, started
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
@@ -77,7 +78,7 @@ def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | N
     """Wait until enough was seen; return when the first step was."""
     began_s, first_s = time.monotonic(), None
     quiet = QuietWatch(place, trial.process.pid)
-    limit = MEMORY_SHARE * free_bytes()
+    limit = MEMORY_SHARE * free_memory_bytes()
     while not trial.has_ended:
         time.sleep(_POLL_S)
         steps = trial.steps()

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit.capacity import free_memory_bytes
 from quickfit.launch.target import Target
 from quickfit.measuring.own_time import OwnTime, Window, window
 from quickfit.proof.progress import MIN_STEPS, Progress, progress_of
-from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
+from quickfit.proof.trial import MEMORY_SHARE, Trial, started
 
 BLOCK_S = 1.0
 # Own seconds of each trial after its first step: at least, and unless whole epochs need more.
@@ -110,7 +111,7 @@ def measure_pair(
 def _wait_until_held(trials: Sequence[Trial], setting: Setting, deadline_s: float) -> None:
     """Wait until every trial has stopped itself after its first step, or has ended."""
     deadline_s = min(deadline_s, time.monotonic() + setting.patience_s)
-    limit = MEMORY_SHARE * free_bytes()
+    limit = MEMORY_SHARE * free_memory_bytes()
     checked_s = 0.0
     while waiting := [t for t in trials if not t.is_held() and not t.has_ended]:
         now_s = time.monotonic()
@@ -135,7 +136,7 @@ def _failure(whys: Mapping[int, str], versions: tuple[Version, Version]) -> Pair
 def _run_alone(trial: Trial, deadline_s: float) -> None:
     """Let a trial run by itself for as long as is needed, where two do not fit into memory."""
     until_s = min(deadline_s, time.monotonic() + LONGEST_S)
-    limit = MEMORY_SHARE * free_bytes() + trial.peak_bytes
+    limit = MEMORY_SHARE * free_memory_bytes() + trial.peak_bytes
     trial.go_on()
     while time.monotonic() < until_s and not trial.has_ended and not trial.check_memory(limit):
         time.sleep(_POLL_S)
@@ -144,7 +145,7 @@ def _run_alone(trial: Trial, deadline_s: float) -> None:
 
 def _take_turns(both: tuple[Trial, Trial], deadline_s: float, tell: Callable[[str], None]) -> None:
     """Let two held trials run in turns until enough was seen of both."""
-    limit = MEMORY_SHARE * free_bytes() + sum(trial.peak_bytes for trial in both)
+    limit = MEMORY_SHARE * free_memory_bytes() + sum(trial.peak_bytes for trial in both)
     blocks = 0
     while time.monotonic() < deadline_s:
         order = both if blocks % 2 == 0 else (both[1], both[0])

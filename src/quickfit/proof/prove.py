@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from quickfit.capacity import free_memory_bytes
 from quickfit.findings import FixClass, Gain
 from quickfit.fixes.change import Change
 from quickfit.measuring.intervals import Measured, interval
@@ -16,7 +17,7 @@ from quickfit.proof.outcome import MIN_GAIN, Outcome
 from quickfit.proof.pair import PairResult, Setting, Version, measure_pair
 from quickfit.proof.progress import progress_of
 from quickfit.proof.same_results import Answer, judge
-from quickfit.proof.trial import MEMORY_SHARE, Trial, free_bytes, started
+from quickfit.proof.trial import MEMORY_SHARE, Trial, started
 
 PAIRS, MOST_PAIRS = 3, 6
 RESULT_STEPS = 32
@@ -152,7 +153,7 @@ class Prover:
             return [_kept(trial) for trial in trials]
 
     def _wait(self, trials: Sequence[Trial]) -> None:
-        limit = MEMORY_SHARE * free_bytes()
+        limit = MEMORY_SHARE * free_memory_bytes()
         patience_s = self._setting.patience_s + 60.0
         deadline_s = min(time.monotonic() + patience_s, self._budget.deadline_s)
         while running := [trial for trial in trials if not trial.has_ended]:

@@ -265,14 +265,3 @@ def _popen(env: dict[str, str], scratch: Path, cwd: Path) -> subprocess.Popen[by
             stderr=err,
             start_new_session=True,
         )
-
-
-def free_bytes() -> float:
-    """Return the memory that can be had, also where the container's limit is the smaller one."""
-    free = float(psutil.virtual_memory().available)
-    with contextlib.suppress(OSError, ValueError):
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = float(Path("/sys/fs/cgroup/memory.current").read_text())
-        if limit != "max":
-            free = min(free, float(limit) - used)
-    return free

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import quickfit
+from quickfit.capacity import usable_cores
 
 
 def process_facts(role: str) -> dict[str, Any]:
@@ -27,32 +28,6 @@ def process_facts(role: str) -> dict[str, Any]:
         "usable_cores": usable_cores(),
         "tf_log_level": os.environ.get("TF_CPP_MIN_LOG_LEVEL"),
     }
-
-
-def usable_cores() -> float:
-    """Return how many cores this process may use: affinity and the container's quota."""
-    cores = float(os.cpu_count() or 1)
-    if hasattr(os, "sched_getaffinity"):
-        cores = float(len(os.sched_getaffinity(0)))
-    return min(cores, _quota() or cores)
-
-
-def _quota() -> float | None:
-    """Return the container's CPU limit in cores, where there is one (cgroup version 2 or 1)."""
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            limit, period = file.read().split()
-        return None if limit == "max" else int(limit) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        pass
-    try:
-        with open("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") as quota:
-            limit_us = int(quota.read())
-        with open("/sys/fs/cgroup/cpu/cpu.cfs_period_us") as period_file:
-            period_us = int(period_file.read())
-        return limit_us / period_us if limit_us > 0 else None
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
 
 
 def _cwd() -> str | None:

@@ -3,66 +3,13 @@
 import tempfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 from quickfit.data.imaging.room import (
     free_disk_bytes,
-    free_in_groups,
-    free_memory_bytes,
     place_for,
 )
 from quickfit.errors import PipelineError, UsageError
-
-
-def group(folder, files):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-
-
-def version_2(folder, limit, used, cached=0):
-    stat = f"anon 5\ninactive_file {cached}\n"
-    files = {"memory.max": f"{limit}\n", "memory.current": f"{used}\n", "memory.stat": stat}
-    group(folder, files)
-
-
-def test_the_tightest_group_around_the_process_counts(tmp_path):
-    version_2(tmp_path / "pod", 1000, 400)
-    version_2(tmp_path / "pod" / "container", 800, 300, cached=50)
-    version_2(tmp_path / "pod" / "container" / "free", "max", 10)
-
-    assert sorted(free_in_groups(tmp_path, "0::/pod/container/free\n")) == [550, 600]
-
-
-def test_the_older_interface_is_read(tmp_path):
-    files = {"memory.limit_in_bytes": "900", "memory.usage_in_bytes": "500"}
-    group(tmp_path / "memory" / "job", {**files, "memory.stat": "total_inactive_file 100\n"})
-
-    own = "4:cpu,cpuacct:/job\n3:memory:/job\n0::/\n"
-
-    assert list(free_in_groups(tmp_path, own)) == [500]
-
-
-def test_a_path_of_the_host_leads_to_the_group_that_is_mounted(tmp_path):
-    version_2(tmp_path, 700, 100)
-
-    assert list(free_in_groups(tmp_path, "0::/docker/abc\n")) == [600]
-
-
-@pytest.mark.parametrize("own", ["", "nonsense\n", "0::/not/there\n"])
-def test_no_group_is_no_limit(tmp_path, own):
-    assert list(free_in_groups(tmp_path, own)) == []
-
-
-def test_more_used_than_allowed_is_nothing_free(tmp_path):
-    version_2(tmp_path, 100, 300)
-
-    assert list(free_in_groups(tmp_path, "0::/\n")) == [0]
-
-
-def test_what_is_free_is_not_more_than_the_machine_has():
-    assert 0 < free_memory_bytes() <= psutil.virtual_memory().total
 
 
 def test_a_little_is_kept_in_memory():

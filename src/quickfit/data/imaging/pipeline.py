@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quickfit.capacity import whole_cores
 from quickfit.data.entries import NO_LABEL, Entry, Rejection, Source, SourceImageError
 from quickfit.data.imaging._graph import Dataset, Tensor, in_python, plain
 from quickfit.data.imaging.caching import cached
@@ -135,7 +136,7 @@ def _native(images: Images, count: int) -> Dataset:
 
     batches = places_of(images.epochs, count).batch(choices.batch)
     # Of calls this long, AUTOTUNE tries one at a time for seconds at the start of every epoch.
-    batches = batches.map(loaded, num_parallel_calls=len(os.sched_getaffinity(0)))
+    batches = batches.map(loaded, num_parallel_calls=whole_cores())
     return batches.ignore_errors(log_warning=False)
 
 

@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import psutil
 
 from quickfit import units
+from quickfit.capacity import free_memory_bytes
 from quickfit.errors import PipelineError, UsageError
 
 # The model, its optimizer and the rest of the machine need theirs.
 _MEMORY_SHARE = 0.5
 _DISK_SHARE = 0.25
 _CHOICES = "'auto', 'memory', 'disk', a folder, or None"
-_MEMORY_FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
-}
 
 
 @dataclass(frozen=True)
@@ -153,46 +148,3 @@ def _is_memory(folder: str) -> bool:
     ]
     innermost = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
     return innermost is not None and innermost.fstype in ("tmpfs", "ramfs")
-
-
-def free_memory_bytes() -> int:
-    """Return the memory that is free for this process: of the machine, or less in a container."""
-    try:
-        own = Path("/proc/self/cgroup").read_text()
-    except OSError:
-        own = ""
-    limits = free_in_groups(Path("/sys/fs/cgroup"), own)
-    return min([psutil.virtual_memory().available, *limits])
-
-
-def free_in_groups(root: Path, own: str) -> Iterator[int]:
-    """Yield what is free in each control group around this process that has a limit.
-
-    Args:
-        root: where the groups are mounted.
-        own: the text of `/proc/self/cgroup`.
-    """
-    for line in own.splitlines():
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        is_memory = "memory" in controllers.split(",")
-        if not is_memory and not line.startswith("0::"):
-            continue
-        base = root / "memory" if is_memory else root
-        group = base / path.strip("/")
-        # In a container the path may be that of the host, and only the upper end is there.
-        for folder in (group, *group.parents):
-            if folder.is_relative_to(base):
-                yield from _free_in(folder, 1 if is_memory else 2)
-
-
-def _free_in(folder: Path, version: int) -> Iterator[int]:
-    limit_file, used_file, cached_name = _MEMORY_FILES[version]
-    try:
-        limit, used = ((folder / name).read_text().strip() for name in (limit_file, used_file))
-        parts = dict(row.split()[:2] for row in (folder / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):
-        return
-    if limit.isdecimal() and used.isdecimal():
-        # Cached files that nobody uses are dropped when memory is asked for.
-        yield max(int(limit) - int(used) + int(parts.get(cached_name, 0)), 0)

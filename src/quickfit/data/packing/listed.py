@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from quickfit.capacity import whole_cores
 from quickfit.data.entries import Source
 from quickfit.data.packing import faults, json_lines
-from quickfit.data.packing.cores import usable_cores
 from quickfit.data.packing.crew import Crew, ShardFailedError
 from quickfit.data.packing.finishing import finish
 from quickfit.data.packing.layout import shard_name
@@ -85,8 +85,8 @@ def _make(source: Source, planned: Plan, task: Task, lock: int) -> None:
 def _useful_workers(planned: Plan, task: Task) -> int:
     if task.settings.check == "quick":
         # Copying is over before another process has started.
-        return min(usable_cores(), max(1, planned.bytes // _COPY_BYTES_PER_WORKER))
-    return usable_cores()
+        return min(whole_cores(), max(1, planned.bytes // _COPY_BYTES_PER_WORKER))
+    return whole_cores()
 
 
 def _names(planned: Plan) -> list[str]:

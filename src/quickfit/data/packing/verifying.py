@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from quickfit.capacity import whole_cores
 from quickfit.data.entries import NO_LABEL
 from quickfit.data.packing import framing, json_lines
-from quickfit.data.packing.cores import usable_cores
 from quickfit.data.packing.example import BrokenExampleError, Record, parsed
 from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.making import Progress, Ticker
@@ -107,7 +107,7 @@ def _verified_shards(
             shown.heed(done)
 
     shards = [_Shard(layout, manifest, facts, heed) for facts in manifest.shards]
-    pool = ThreadPoolExecutor(usable_cores())
+    pool = ThreadPoolExecutor(whole_cores())
     try:
         return list(pool.map(_Shard.verified, shards))
     finally:

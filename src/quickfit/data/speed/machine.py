@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 
+from quickfit.capacity import usable_cores
 from quickfit.data.speed.figures import Machine
 
 # The system counts CPU time in ticks of 10 ms; over less than this they say nothing.
 MIN_LOAD_S = 0.25
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -62,34 +62,6 @@ def memory_bytes() -> int | None:
     return total or None
 
 
-def free_bytes() -> int | None:
-    """Return the memory that can still be used: the machine's, or less in a container."""
-    free = int(psutil.virtual_memory().available)
-    for limit, used, cached in (
-        ("memory.max", "memory.current", "inactive_file"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        most, now = _number(_CGROUP / limit), _number(_CGROUP / used)
-        if most is not None and now is not None:
-            stat = (_CGROUP / limit).parent / "memory.stat"
-            # Cached files can be dropped at once.
-            free = min(free, max(most - now + (_field(stat, cached) or 0), 0))
-    return free
-
-
-def cores() -> float:
-    """Return how many cores this process may use: its affinity and its container's limit."""
-    allowed = float(_affinity())
-    quota = _text(_CGROUP / "cpu.max").split()
-    if len(quota) == 2 and quota[0].isdecimal() and quota[1].isdecimal():
-        allowed = min(allowed, int(quota[0]) / int(quota[1]))
-    quota_us = _number(_CGROUP / "cpu/cpu.cfs_quota_us")
-    period_us = _number(_CGROUP / "cpu/cpu.cfs_period_us")
-    if quota_us and period_us:
-        allowed = min(allowed, quota_us / period_us)
-    return max(allowed, 0.1)
-
-
 def between(first: Reading, last: Reading) -> Machine:
     """Return what the machine did between two readings."""
     wall_s = last.at_s - first.at_s
@@ -97,13 +69,13 @@ def between(first: Reading, last: Reading) -> Machine:
     if first.busy_s is not None and last.busy_s is not None and wall_s >= MIN_LOAD_S:
         foreign_s = last.busy_s - first.busy_s - (last.cpu_s - first.cpu_s)
         # Of 64 cores, a container may use 4: the other 60 are not in its way.
-        elsewhere = max((os.cpu_count() or 1) - cores(), 0.0)
+        elsewhere = max((os.cpu_count() or 1) - usable_cores(), 0.0)
         other = max(foreign_s / wall_s - elsewhere, 0.0)
     device, is_cpu_only = _device()
     moved = None
     if first.read_bytes is not None and last.read_bytes is not None:
         moved = last.read_bytes - first.read_bytes
-    return Machine(cores(), other, device, is_cpu_only, moved)
+    return Machine(usable_cores(), other, device, is_cpu_only, moved)
 
 
 def _device() -> tuple[str, bool]:
@@ -135,22 +107,11 @@ def _read_bytes() -> int | None:
     return _field(Path("/proc/self/io"), "read_bytes:")
 
 
-def _affinity() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
         return ""
-
-
-def _number(path: Path) -> int | None:
-    told = _text(path).strip()
-    return int(told) if told.isdecimal() else None
 
 
 def _field(path: Path, name: str) -> int | None:

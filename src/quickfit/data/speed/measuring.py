@@ -7,6 +7,7 @@ import numbers
 from typing import Any
 
 from quickfit import units
+from quickfit.capacity import free_memory_bytes
 from quickfit.data.speed import machine
 from quickfit.data.speed.advice import Facts, advice_of, pass_length
 from quickfit.data.speed.costs import stages_of
@@ -88,7 +89,7 @@ def measured(feed: Feed, plan: Plan, *, step_s: float | None = None, model: Any 
 def _memory(before_bytes: int | None, trace: Trace) -> Memory:
     last = next((one.looks[-1] for one in reversed(trace.looked) if one.looks), None)
     buffered = sum(node.buffered_bytes for node in last.nodes.values()) if last else 0
-    return Memory(before_bytes, machine.memory_bytes(), buffered, machine.free_bytes())
+    return Memory(before_bytes, machine.memory_bytes(), buffered, free_memory_bytes())
 
 
 def _speed(feed: Feed, trace: Trace, memory: Memory, step: Step | None) -> Speed:

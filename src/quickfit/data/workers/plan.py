@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quickfit.capacity import whole_cores
 from quickfit.data.workers import seeding
 from quickfit.data.workers.carrying import is_py_dataset_base
 from quickfit.data.workers.jobs import BatchesOf, ItemJob, Job, StreamJob, name_of
@@ -99,9 +99,7 @@ def planned(fn: Any, items: Any, options: Options) -> Plan:  # Any: whatever the
 
 def default_workers() -> int:
     """Return as many workers as this process may use cores."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(cores, _MOST_WORKERS))
+    return min(whole_cores(), _MOST_WORKERS)
 
 
 def _check(options: Options) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
+from quickfit.capacity import free_memory_bytes
 from quickfit.data.workers import seeding
 from quickfit.data.workers.crew import Crew, CrewClosed, CrewInterrupted, JobBroken, WorkerDied
 from quickfit.data.workers.failures import Teller
@@ -186,7 +185,6 @@ class Supply:
 
 def _slots_that_fit(layout: Layout) -> int:
     """Return how many batches may be in the making, for the memory that is free now."""
-    free_bytes: int = psutil.virtual_memory().available
     batch_bytes = bytes_needed(layout, layout.batch_shapes())
     # Two at least: one is made while the other is handed over.
-    return max(2, int(free_bytes * _SHARE_OF_MEMORY) // batch_bytes)
+    return max(2, int(free_memory_bytes() * _SHARE_OF_MEMORY) // batch_bytes)
