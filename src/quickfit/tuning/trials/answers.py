@@ -1,0 +1,88 @@
+"""What a trial answers, and how it can fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A trial that has built its model and run its first steps.
+
+    Args:
+        batch: samples per step, really fed.
+        samples: in the data set, or None where it does not say.
+        build_s: until the model and the data were there.
+        compile_s: what the first call took beyond a later one: tracing, and XLA's compiling.
+        step_s: one step after that, roughly.
+        parameters: of the model.
+        peak_bytes: the most memory the process held so far.
+    """
+
+    batch: int
+    samples: int | None
+    build_s: float
+    compile_s: float
+    step_s: float
+    parameters: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some steps in a row, without the first moments after a pause."""
+
+    steps: int
+    samples: int
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+    @property
+    def sample_s(self) -> float:
+        """Wall time of one sample."""
+        return self.wall_s / self.samples
+
+    @property
+    def sample_cpu_s(self) -> float:
+        """CPU time of one sample."""
+        return self.cpu_s / self.samples
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How far a training came: the loss on the same samples for every setting.
+
+    Args:
+        samples: trained on since the first weights.
+        before: the loss with the first weights.
+        after: the loss now.
+    """
+
+    samples: int
+    before: float
+    after: float
+
+
+class Failure(StrEnum):
+    """How a trial can end."""
+
+    OUT_OF_MEMORY = "out of memory"
+    HUNG = "hung"
+    CRASHED = "crashed"
+    ERROR = "error"
+
+
+class TrialFailed(Exception):  # noqa: N818 - it is an answer about one setting, not our failure
+    """A trial did not come to its end.
+
+    Args:
+        failure: how.
+        text: what is known: the child's own traceback, the signal, the last lines it wrote.
+    """
+
+    def __init__(self, failure: Failure, text: str) -> None:
+        super().__init__(f"{failure}: {text}")
+        self.failure = failure
+        self.text = text
