@@ -1,4 +1,4 @@
-"""Writes what a command answers to stdout, also when nobody reads it to the end."""
+"""Writes what a command answers to stdout, also when it is closed, full or read by nobody."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from quickfit.errors import QuickfitError
+
 
 def answer(write: Callable[[TextIO], None]) -> None:
-    """Let `write` write to stdout; a reader that has gone (`| head -1`) ends it quietly."""
+    """Let `write` write to stdout; a reader that has gone (`| head -1`) ends it quietly.
+
+    Raises:
+        QuickfitError: what it is sent to cannot take it, such as a full disk.
+    """
+    if sys.stdout is None:  # closed by who started us: Python itself prints nothing then
+        return
     try:
         write(sys.stdout)
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()
+    except OSError as error:
+        _forget_stdout()
+        raise QuickfitError(
+            f"the answer cannot be written to stdout: {error.strerror}.\nSend it somewhere else."
+        ) from error
 
 
 def answer_text(text: str) -> None:
@@ -29,7 +42,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def _forget_stdout() -> None:
-    # The interpreter flushes stdout once more at exit, and would complain about the pipe then.
+    # The interpreter flushes stdout once more at exit, and would complain then.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
