@@ -94,8 +94,8 @@ def test_a_full_disk_is_told_without_a_traceback(tmp_path):
     with open("/dev/full", "w") as full:
         done = ran(tmp_path, stdout=full)
     assert done.stderr.endswith(
-        "quickfit: bench: the figures could not be written to stdout (No space left on device).\n"
-        "Free some space, or send them somewhere else.\n"
+        "quickfit: the answer cannot be written to stdout: No space left on device.\n"
+        "Send it somewhere else.\n"
     )
     assert done.returncode == 1
 

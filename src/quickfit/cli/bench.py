@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quickfit.cli._stdout import answer_text
-from quickfit.errors import QuickfitError, UsageError
+from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
     from quickfit.data.speed.race import Race
@@ -132,7 +132,8 @@ def _measure(
         plan = Plan(seconds=times[0], warmup_s=times[1], tell=tell)
         model = None if beside[0] is not None else model
         speed = measured(found.feed, plan, step_s=beside[0], model=model)
-    _answer(_json(speed.as_json()) if as_json else painted(text(speed, _width())))
+    told = _json(speed.as_json()) if as_json else painted(text(speed, _width()))
+    answer_text(f"{told}\n")
 
 
 def _compare(
@@ -142,7 +143,8 @@ def _compare(
 
     with _telling() as tell:
         found = race(targets, options, seconds=times[0], warmup_s=times[1], tell=tell)
-    _answer(_json(_race_json(found)) if as_json else painted(race_text(found)))
+    told = _json(_race_json(found)) if as_json else painted(race_text(found))
+    answer_text(f"{told}\n")
 
 
 def _open_stderr() -> None:
@@ -153,20 +155,6 @@ def _open_stderr() -> None:
         os.close(nowhere)
     os.set_inheritable(_STDERR, True)
     sys.stderr = os.fdopen(_STDERR, "w")
-
-
-def _answer(text: str) -> None:
-    try:
-        answer_text(f"{text}\n")
-    except OSError as error:
-        # What is left in the buffer would fail once more at exit.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, _STDOUT)
-        os.close(nowhere)
-        raise QuickfitError(
-            f"bench: the figures could not be written to stdout ({error.strerror}).\n"
-            "Free some space, or send them somewhere else."
-        ) from error
 
 
 def race_text(race: Race) -> str:
