@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from probes.stand_ins import Library
-from quickfit.probes import _thread_calls, calls, hand_loop
+from quickfit.probes import _thread_calls, calls, hand_loop, session
 from quickfit.probes.callbacks import ALL_WATCHED
 
 
@@ -726,6 +726,22 @@ def test_a_run_is_stopped_after_the_steps_that_were_asked_for(tf, state, monkeyp
     with pytest.raises(Stopped):
         long_loop(tf)
     assert len(tf.steps()) == 12
+
+
+def test_a_run_that_ends_is_not_ended_once_more_by_its_last_step(tf, state, monkeypatch):
+    monkeypatch.setattr("quickfit.probes.session.stop_now", lambda: pytest.fail("ended twice"))
+    monkeypatch.setattr("quickfit.probes.session._stop_background", lambda: None)
+    asked = []
+    state.at_step = lambda: asked.append(len(asked)) or False
+    iterator, step = iter(tf.data(50)), tf.compiled()
+    for _ in range(5):
+        step(next(iterator))
+    before = len(asked)
+    state.stop_steps = 1
+    session.finish()
+    assert before
+    assert len(asked) == before
+    assert tf.loops()[0]["end_s"] is not None
 
 
 def test_a_loop_that_only_looks_does_not_count_towards_the_steps_to_stop_after(tf, state):

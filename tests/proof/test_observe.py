@@ -10,7 +10,7 @@ import pytest
 from quickfit.errors import FixError
 from quickfit.launch.target import Target
 from quickfit.proof import observe as module
-from quickfit.proof.observe import observe
+from quickfit.proof.observe import NO_TRAINING, observe
 from quickfit.recording.folder import read_run_file
 
 
@@ -34,14 +34,14 @@ class Trial:
     """A trial that makes steps by the clock."""
 
     def __init__(
-        self, clock, folder, *, first_s=5.0, step_s=0.5, ends_s=1e9, failure="", fits=True
+        self, clock, folder, *, first_s=5.0, step_s=0.5, ends_s=1e9, failure="", fits=True, code=1
     ):
         self.clock, self.began_s = clock, clock.now_s
         self.first_s, self.step_s, self.ends_s = first_s, step_s, ends_s
         self.recording, self._failure, self.fits = folder, failure, fits
         self.why_ended = ""
         # Far beyond what any system gives out: there is nobody to look at.
-        self.process = SimpleNamespace(pid=2**30, poll=lambda: 1 if self.has_ended else None)
+        self.process = SimpleNamespace(pid=2**30, poll=lambda: code if self.has_ended else None)
 
     @property
     def is_unsafe(self):
@@ -86,6 +86,10 @@ def watched(monkeypatch, tmp_path):
         return SimpleNamespace(**vars(answer), answer=answer, took_s=trial.age_s)
 
     return watch
+
+
+def test_a_script_that_ended_without_a_step_is_not_said_to_be_slow(watched):
+    assert watched(first_s=1e6, ends_s=3.0, code=0).failure == NO_TRAINING
 
 
 def test_it_watches_for_long_enough_and_many_enough_steps(watched):

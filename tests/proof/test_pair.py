@@ -184,6 +184,12 @@ def measured(monkeypatch, tmp_path):
     return measure
 
 
+def epochs(marks, known, size):
+    """Return what was seen of a training whose epochs have a number of steps, however known."""
+    sizes = {"epoch_steps": 0.0, "planned_steps": 0.0, known: size}
+    return SimpleNamespace(**sizes, warm_steps=lambda: marks)
+
+
 # -- what is compared ---------------------------------------------------------------------------
 
 
@@ -213,21 +219,17 @@ def test_a_training_with_fewer_and_larger_steps_is_compared_as_a_whole(measured)
     assert found.ratio == pytest.approx(2.0, rel=0.1)
 
 
-def test_epochs_of_another_number_of_steps_are_compared_in_parts_of_epochs():
+@pytest.mark.parametrize("known", ["epoch_steps", "planned_steps"])
+def test_epochs_of_another_number_of_steps_are_compared_in_parts_of_epochs(known):
     marks = tuple((float(n), float(n)) for n in range(1, 60))
-    seen = tuple(
-        SimpleNamespace(epoch_steps=size, warm_steps=lambda: marks) for size in (40.0, 10.0)
-    )
-    first, second = module._step_marks(seen)
+    first, second = module._step_marks((epochs(marks, known, 40.0), epochs(marks, known, 10.0)))
     assert first[-1] == (59.0, 59 / 40)
     assert second[-1] == (59.0, 59 / 10)
 
 
 def test_epochs_that_differ_by_one_step_are_compared_by_steps():
     marks = ((1.0, 1.0), (2.0, 2.0))
-    seen = tuple(
-        SimpleNamespace(epoch_steps=size, warm_steps=lambda: marks) for size in (40.0, 41.0)
-    )
+    seen = (epochs(marks, "epoch_steps", 40.0), epochs(marks, "epoch_steps", 41.0))
     assert module._step_marks(seen) == [marks, marks]
 
 

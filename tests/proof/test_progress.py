@@ -61,6 +61,11 @@ def test_an_epoch_that_goes_on_is_no_mark():
     assert (found.epochs, found.epoch_steps) == ((), 0.0)
 
 
+def test_what_fit_says_of_an_epoch_is_known_before_one_is_over():
+    assert progress_of(recording(("fit", {"steps": 60}, 1, 4, False))).planned_steps == 60.0
+    assert progress_of(recording(("fit", {"steps": None}, 1, 4, False))).planned_steps == 0.0
+
+
 def test_steps_that_are_made_several_at_once_count_as_such():
     found = progress_of(recording(("fit", {"steps_per_execution": 8}, 2, 3, False)))
     assert [done for _, done in found.steps] == [8, 16, 24, 32, 40, 48]

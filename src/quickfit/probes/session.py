@@ -100,6 +100,8 @@ def finish() -> None:
     if state is None:
         return
     _stop_background()
+    # It ends: the last step of an open loop, counted now, must not end it once more.
+    state.stop_steps = state.stop_at_s = state.at_step = None
     try:
         hand_loop.finish(state)
         calls.write_totals(state)

@@ -19,6 +19,7 @@ ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
 # How long a script may take to its first step.
 PATIENCE_S = 300.0
 NO_STEP = f"made no step of training within {PATIENCE_S:.0f} s"
+NO_TRAINING = "ended by itself without a step of training"
 _POLL_S = 0.5
 
 
@@ -58,10 +59,12 @@ def observe(
         place.note()
         first_s = _watch(trial, place, tell)
         failure = trial.failure() or _silence(place)
-        place.note(exit_code=trial.process.poll())
+        exit_code = trial.process.poll()
+        place.note(exit_code=exit_code)
     if first_s is not None:
         return Observed(trial.recording, first_s - began_s)
-    seen = Observed(trial.recording, 0.0, failure or NO_STEP)
+    missing = NO_TRAINING if exit_code == 0 else NO_STEP
+    seen = Observed(trial.recording, 0.0, failure or missing)
     if trial.is_unsafe:
         raise seen.unprovable(target.name)
     return seen

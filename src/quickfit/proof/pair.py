@@ -223,7 +223,7 @@ def _windows(
     elif all(len(progress.epochs) > 1 for progress in seen):
         marks, unit = [progress.epochs for progress in seen], "whole epochs"
     else:
-        marks, unit = _step_marks(seen), "steps"
+        marks, unit = _step_marks(seen), "parts of epochs" if _has_others(seen) else "steps"
     found = [window(clock, points) for clock, points in zip(clocks, marks, strict=True)]
     return ((found[0], found[1]) if found[0] and found[1] else None), unit
 
@@ -253,9 +253,19 @@ def _from_the_start(seen: tuple[Progress, Progress]) -> list[tuple[tuple[float, 
 
 def _step_marks(seen: tuple[Progress, Progress]) -> list[tuple[tuple[float, float], ...]]:
     """Return the marks of steps; where epochs have other numbers of steps, in parts of epochs."""
-    sizes = [progress.epoch_steps for progress in seen]
-    is_other = all(sizes) and abs(sizes[0] - sizes[1]) > 1
+    sizes, is_other = _sizes(seen), _has_others(seen)
     return [
         tuple((at_s, done / size if is_other else done) for at_s, done in progress.warm_steps())
         for progress, size in zip(seen, sizes, strict=True)
     ]
+
+
+def _sizes(seen: tuple[Progress, Progress]) -> list[float]:
+    """Return how many steps an epoch has in both: seen, or as `fit` plans it."""
+    return [progress.epoch_steps or progress.planned_steps for progress in seen]
+
+
+def _has_others(seen: tuple[Progress, Progress]) -> bool:
+    """Tell whether an epoch has another number of steps, because its batches have another size."""
+    sizes = _sizes(seen)
+    return all(sizes) and abs(sizes[0] - sizes[1]) > 1

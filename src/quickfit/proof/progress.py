@@ -28,6 +28,7 @@ class Progress:
         steps: the end of each step, and how many were done by then.
         epochs: the end of each epoch's last step, and how many epochs were over by then.
         epoch_steps: how many steps an epoch has; 0 where none is over.
+        planned_steps: how many `fit` says that it has; 0 where it does not know.
     """
 
     begin_s: float
@@ -35,6 +36,7 @@ class Progress:
     steps: tuple[Mark, ...]
     epochs: tuple[Mark, ...]
     epoch_steps: float
+    planned_steps: float = 0.0
 
     @property
     def first_step_s(self) -> float:
@@ -67,7 +69,9 @@ def progress_of(recording: Recording | None) -> Progress | None:
     epochs, epoch_steps = _epochs(rows, sizes)
     ends = [row["end_s"] for row in loops.values() if row["end_s"] is not None]
     begin_s = min(loops[row["loop"]]["entered_s"] for row in rows)
-    return Progress(begin_s, max([rows[-1]["end_s"], *ends]), tuple(steps), epochs, epoch_steps)
+    end_s = max([rows[-1]["end_s"], *ends])
+    planned = float(loops[rows[-1]["loop"]]["facts"].get("steps") or 0)
+    return Progress(begin_s, end_s, tuple(steps), epochs, epoch_steps, planned)
 
 
 def _trains(loop: dict[str, Any]) -> bool:
