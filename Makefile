@@ -26,9 +26,11 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
 
+# `loadfile`: the tests of a file share its runs of TensorFlow. What needs a quiet machine comes last.
 test: check
 	$(BIN)/python -m pytest -q -n 2 -m loads_tf --durations=5
-	$(BIN)/python -m pytest -q -m tf --durations=10
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "tf and tf_any" --durations=5
+	$(BIN)/python -m pytest -q -m "tf and not tf_any" --durations=10
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/overhead.py

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "proof": {"launch", "recording", "signals", "measuring", "findings", "fixes", "trial"},
     "fixing": {
         *("launch", "recording", "diagnosis", "causes", "findings", "fixes", "proof"),
-        *("report", "measuring", "tuning"),
+        *("report", "measuring", "signals", "tuning"),
     },
     "checking": {"program", "causes", "findings", "fixes", "source", "report"},
     "data": {"pipeline_model", "measuring"},
@@ -58,6 +58,9 @@ CATCHES_EVERYTHING = {
     "data/packing/forms.py": "an image that breaks a decoder must not stop the pack",
     "data/workers/working.py": "the user's function fails in any way, and its item is named",
     "data/workers/carrying.py": "objects of users refuse to be pickled in any way",
+    "tuning/trials/child.py": "whatever fails in a trial is told by its answer, not by silence",
+    "tuning/trials/carrying.py": "objects of users refuse to be pickled in any way",
+    "tuning/trials/saving.py": "layers of users refuse to be saved in any way",
     "tuning/numerics/lookout.py": "looking for a NaN must not break the training",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 EXAMPLE = Path(__file__).parent.parent / "examples" / "shuffle-autotune" / "slow.py"
 
 

@@ -43,6 +43,7 @@ def script(home, name):
     return (home / "train.py").read_text()
 
 
+@pytest.mark.tf_any
 @pytest.mark.parametrize("name", ["savers", "trackers"])
 def test_a_script_that_saves_everywhere_ends_well_and_nothing_is_changed(home, name):
     script(home, name)
@@ -53,6 +54,7 @@ def test_a_script_that_saves_everywhere_ends_well_and_nothing_is_changed(home, n
     assert ended.out.endswith("all fine\n")
 
 
+@pytest.mark.tf_any
 def test_a_script_that_would_take_something_away_is_refused_at_its_line(home):
     harms = {
         "shutil.rmtree('out')": "deletes out",
@@ -130,6 +132,7 @@ def test_an_edit_that_hangs_or_takes_all_memory_is_rejected_with_its_reason(home
     assert state_of(home) == before
 
 
+@pytest.mark.tf_any
 def test_results_are_bit_equal_after_a_comment_and_others_after_another_label(home):
     text = script(home, "trains")
     path = str(home / "train.py")

@@ -73,9 +73,18 @@ def test_the_scripts_own_modules_win_over_those_of_python(tmp_path):
 
 # With TensorFlow
 
+# Its alarms come every 10 ms: on a busy machine one may come where the script does not expect it.
+NEEDS_QUIET = "interruptions"
+
 
 @pytest.mark.tf
-@pytest.mark.parametrize("case", cases(TRAINS))
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case == NEEDS_QUIET else pytest.mark.tf_any)
+        for case in cases(TRAINS)
+    ],
+)
 def test_training_is_the_same_that_meets(case, tmp_path):
     plain = check_same(tmp_path, str(TRAINS), case, **TF)
     assert plain.returncode == {"interruptions": 5, "places": 1}.get(case, 0)
@@ -84,6 +93,7 @@ def test_training_is_the_same_that_meets(case, tmp_path):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_lines_of_tensorflows_log_are_found_on_a_terminal(tmp_path):
     shutil.copy(ODD / "logs.py", tmp_path)
     with Terminal((*QUICKFIT, "run", "logs.py"), tmp_path) as terminal:

@@ -100,6 +100,7 @@ def test_the_same_seed_gives_the_same_bits_with_and_without_quickfit(losses, tmp
     assert of_the_script(losses.done.stderr) == plain.stderr
 
 
+@pytest.mark.tf_any
 def test_tracebacks_are_those_of_the_script_alone(tmp_path):
     plain = python(tmp_path, str(SCRIPTS / "raises.py"), env=ENV)
     watched = quickfit(tmp_path, "run", str(SCRIPTS / "raises.py"), env=ENV)
@@ -124,6 +125,7 @@ def test_every_probe_is_active(losses):
     assert states == dict.fromkeys(PROBES, ("active", ""))
 
 
+@pytest.mark.tf_any
 def test_every_name_the_probes_use_is_there(tmp_path):
     done = python(tmp_path, str(SCRIPTS / "private_names.py"), env=ENV)
     assert (done.stdout.decode(), done.returncode) == ("", 0), done.stderr.decode()[-2000:]
@@ -270,6 +272,7 @@ def test_worker_processes_have_recordings_of_their_own(inputs):
     assert not any(process.rows("loops") for process in inputs.recording.others)
 
 
+@pytest.mark.tf_any
 @pytest.mark.parametrize(
     ("mark", "steps", "epochs", "ended"),
     [
@@ -292,6 +295,7 @@ def test_a_fit_is_recorded(ways, mark, steps, epochs, ended):
     assert (loop["end_s"] is not None) == ended
 
 
+@pytest.mark.tf_any
 def test_the_thread_of_a_fit_is_told_apart(ways):
     threads = {row["line"]: row["thread"] for row in rows(ways, "loops")}
     assert (
@@ -299,6 +303,7 @@ def test_the_thread_of_a_fit_is_told_apart(ways):
     )
 
 
+@pytest.mark.tf_any
 def test_a_fit_inside_a_callback_counts_as_time_of_that_callback(ways):
     lines = [row["line"] for row in rows(ways, "loops")]
     assert lines.count(line_of("ways_to_fit.py", "nested")) == 2
@@ -315,6 +320,7 @@ def test_a_fit_inside_a_callback_counts_as_time_of_that_callback(ways):
     assert spent["wall_s"] > sum(row["end_s"] - row["begin_s"] for row in nested)
 
 
+@pytest.mark.tf_any
 def test_a_script_goes_on_after_an_interrupted_fit(ways):
     assert (ways.done.stdout, ways.done.returncode) == (b"interrupted\n40\n", 0)
     assert b"\nverdict " in ways.done.stderr
@@ -323,6 +329,7 @@ def test_a_script_goes_on_after_an_interrupted_fit(ways):
 # How a run ends
 
 
+@pytest.mark.tf_any
 def test_a_run_ends_after_the_steps_it_was_given_and_nothing_after_the_loop_runs(tmp_path):
     run = watch(tmp_path, "goes_on.py", "--steps", "30")
     assert run.done.returncode == 0
@@ -359,6 +366,7 @@ def recorded_steps(folder):
         return 0
 
 
+@pytest.mark.tf_any
 def test_a_killed_script_leaves_a_report_and_quickfit_ends_as_it_did(tmp_path):
     process = subprocess.Popen(
         (*QUICKFIT, "run", str(SCRIPTS / "goes_on.py")),

@@ -8,7 +8,7 @@ from quickfit.recording import reader
 
 from launch.sessions import clean_env, newest_run, of_the_script, python, quickfit
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
 SCRIPTS = Path(__file__).parent / "scripts" / "seeded"
 # One line of TensorFlow's log carries a time and a process number; this keeps it away.

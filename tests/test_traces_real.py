@@ -7,7 +7,7 @@ from quickfit.signals import Signals
 from quickfit.signals.traces import with_differences
 from test_real_runs import line_of, watched_once
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 SCRIPT = "traces.py"
 run = watched_once(SCRIPT)
 

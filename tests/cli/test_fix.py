@@ -152,3 +152,9 @@ def test_a_script_that_cannot_be_tried_is_said_and_nothing_is_left_behind(home):
     assert b"train.py: cannot be tried safely: train.py:2 deletes data.csv" in done.stderr
     assert b"quickfit run train.py" in done.stderr
     assert sorted(path.name for path in home.iterdir()) == ["data.csv", "train.py"]
+
+
+def test_settings_are_tried_where_that_is_asked_for(told):
+    fix(["train.py"], tune=True)
+    fix(["train.py"])
+    assert [request.tunes for request in told] == [True, False]

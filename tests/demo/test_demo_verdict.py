@@ -83,6 +83,7 @@ def test_names_the_generator_whatever_it_is_called(script, generator, photograph
     assert first["where"]["line"] in input_lines(place)
 
 
+@pytest.mark.tf_any
 def test_the_fixed_script_trains_on_the_same_pixels(photographs):
     command = [sys.executable, "-c", COMPARE_PIXELS, str(SCRIPTS), str(photographs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)

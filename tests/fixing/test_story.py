@@ -11,9 +11,12 @@ from quickfit.errors import FixError, RecordingError, UsageError
 from quickfit.findings import FixClass, Gain
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixing import story as module
+from quickfit.fixing import tuned_beside
 from quickfit.fixing.story import Request, _target_of, joined, told
+from quickfit.fixing.tuned_offer import Offer
 from quickfit.launch.target import Target
 from quickfit.proof.observe import Observed
+from quickfit.tuning.advice.rows import Kind
 from stories import BATCH, MAP, TEXT, outcome, story, write_script
 
 import builders
@@ -68,7 +71,7 @@ def tell(home, monkeypatch):
         found = findings or [group[0].finding for group in groups]
         begun = story(home, diagnosis=diagnosis(*found))
         seen = Observed(RUN, 4.0, failure)
-        monkeypatch.setattr(module, "_begun", lambda *args: (begun, seen))
+        monkeypatch.setattr(module, "begun", lambda *args: (begun, seen))
         answer = [list(group) for group in groups], list(without)
         monkeypatch.setattr(module, "candidates", lambda *args: answer)
         monkeypatch.setattr(module, "Prover", proofs)
@@ -286,3 +289,45 @@ def test_a_recording_that_is_none_is_said(home):
 def test_a_script_that_is_not_there_is_said(home):
     with pytest.raises(UsageError, match=r"gone\.py: cannot run this script"):
         told(Request(Target(script="gone.py")), io.StringIO())
+
+
+@pytest.fixture
+def settings(home, monkeypatch):
+    """Let one setting be offered, which writes the batch size of the script."""
+    edit = Edit(str(home / "train.py"), *BATCH)
+    offer = Offer(Kind.BATCH, "batch 256 (×8)", {}, Change("Take 256", MAY, (edit,)))
+    monkeypatch.setattr(tuned_beside, "offers_of", lambda watched: [offer])
+
+
+@pytest.mark.usefixtures("settings")
+def test_settings_are_proven_after_the_causes_and_on_top_of_them(home, tell):
+    found, proofs, err = tell([candidate(home)], request=Request(run=RUN, tunes=True))
+    assert [one.cause for one in found.outcomes] == ["sequential-map", "batch 256 (×8)"]
+    texts = [claim.texts[str(home / "train.py")].decode() for claim in proofs.claims]
+    mapped = TEXT.replace("decode)", "decode, num_parallel_calls=tf.data.AUTOTUNE)")
+    assert texts == [mapped, mapped.replace("32", "256"), mapped.replace("32", "256")]
+    assert proofs.claims[1].base[str(home / "train.py")].decode() == mapped
+    assert found.together.cause == "sequential-map + batch 256 (×8)"
+    assert "settings, 1 of 1: batch 256 (×8)" in err
+
+
+@pytest.mark.usefixtures("settings")
+def test_settings_are_tried_where_no_cause_was_found(tell):
+    found, _, _ = tell(findings=[map_finding()], request=Request(run=RUN, tunes=True))
+    assert [one.cause for one in found.outcomes] == ["batch 256 (×8)"]
+
+
+@pytest.mark.usefixtures("settings")
+def test_settings_are_only_made_where_nothing_is_to_be_proven(tell):
+    request = Request(run=RUN, tunes=True, proves=False)
+    found, proofs, _ = tell(findings=[map_finding()], request=request)
+    assert [one.why for one in found.outcomes] == ["not tried"]
+    assert proofs.claims == []
+
+
+@pytest.mark.usefixtures("settings")
+def test_settings_wait_until_a_script_trains(home, tell):
+    repair = candidate(home, kind=REPAIRS)
+    request = Request(run=RUN, tunes=True)
+    found, _, _ = tell([repair], request=request, failure="ended with exit code 1")
+    assert [one.cause for one in found.outcomes] == ["sequential-map"]

@@ -97,6 +97,7 @@ def test_nothing_is_watched_after_the_last_block(watched):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_under_quickfit_run_there_is_one_recording_and_one_report(tmp_path):
     done = subprocess.run(
         [*QUICKFIT, "run", str(SCRIPT)], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -121,6 +122,7 @@ print(all(np.isfinite(one).all() for one in model.get_weights()), model.optimize
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_guarded_fit_names_the_source_of_what_was_left_out_after_the_report(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", GUARDED], cwd=tmp_path, capture_output=True, text=True, check=False

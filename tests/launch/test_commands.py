@@ -2,9 +2,20 @@
 
 import sys
 
+import pytest
+
+from quickfit.launch import commands
 from quickfit.launch.commands import run_command
 
-from launch.sessions import eventually
+from launch.sessions import PATIENCE_S, eventually
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    """Wait for the commands: nobody else does, and Python warns of them at its end."""
+    yield
+    while commands._STARTED:
+        commands._STARTED.pop().wait(PATIENCE_S)
 
 
 def test_the_command_is_told_what_happened(tmp_path):

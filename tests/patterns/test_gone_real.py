@@ -8,7 +8,7 @@ import pytest
 
 from quickfit.patterns import gone, gone_arguments, gone_members, gone_tensorflow
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
 ASKED = """
 import importlib, json, sys

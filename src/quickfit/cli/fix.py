@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,7 @@ OPTIONS = {
     "--diff": False,
     "--force": False,
     "--no-proof": False,
+    "--tune": False,
     "--undo": False,
     "--help": False,
 }
@@ -75,6 +77,13 @@ def fix(
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="The time for all proofs: 90s, 5m, 1h.")
     ] = "5m",
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Try settings too: XLA, steps per call, batch size, threads, precision.",
+        ),
+    ] = False,
     undo: Annotated[
         bool, typer.Option("--undo", help="Put back the files as they were before --apply.")
     ] = False,
@@ -85,6 +94,7 @@ def fix(
         quickfit fix train.py --epochs 3             watch it, make fixes, prove each one
         quickfit fix RUN.qfrun sequential-map        the same from a recording, for one cause
         quickfit fix --apply train.py                and write what was proven
+        quickfit fix --tune train.py                 settings too, after the causes: give it 15m
         quickfit fix --apply --accept equivalent     write what was proven last, these too
         quickfit fix --diff RUN.qfrun | git apply    the same as a patch
         quickfit fix --undo                          as it was
@@ -110,6 +120,7 @@ def fix(
         write.apply_last(Path.cwd(), asked, sys.stdout)
         return
     request = asked_for(words or [], module, only or [], budget, proves=not no_proof)
+    request = dataclasses.replace(request, tunes=tune)
     write.fix(request, asked, out=sys.stdout, err=sys.stderr)
 
 

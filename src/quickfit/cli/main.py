@@ -18,15 +18,16 @@ import typer
 from quickfit import __version__
 from quickfit.cli.fix import OPTIONS as FIX_OPTIONS
 from quickfit.cli.run import OPTIONS as RUN_OPTIONS
+from quickfit.cli.tune import OPTIONS as TUNE_OPTIONS
 from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
     *("run", "check", "report", "fix", "attach", "explain"),
-    *("bench", "pack", "demo"),
+    *("bench", "pack", "tune", "demo"),
 )
 # Commands after whose script everything belongs to the script.
-_SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS}
+_SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS, "tune": TUNE_OPTIONS}
 
 
 def main() -> None:
@@ -80,6 +81,7 @@ def _quickfit(
         quickfit explain sequential-map      what a cause means and how to remove it
         quickfit bench train.py:make_data    the speed of an input pipeline, stage by stage
         quickfit pack photos/ packed/        image files into records that are read fast
+        quickfit tune train.py               batch size, XLA, precision, threads: what gains here
         quickfit demo                        the whole story on a small case
 
     The script runs unmodified, with its arguments, stdin, stdout and exit code. Recordings go
@@ -98,7 +100,7 @@ def arranged(args: Sequence[str]) -> list[str]:
         return ["--help"]
     if words[0] not in COMMANDS and _means_run(words[0]):
         words.insert(0, "run")
-    if words[0] in _SCRIPT_OPTIONS:
+    if words[0] in _SCRIPT_OPTIONS and not _names_function(words):
         own = _own_length(words[1:], _SCRIPT_OPTIONS[words[0]]) + 1
         return [*words[:own], "--", *words[own:]] if own < len(words) else words
     if not words[0].startswith("-") and words[0] not in COMMANDS:
@@ -111,6 +113,13 @@ def _means_run(word: str) -> bool:
         option = "-m" if word.startswith("-m") else word.partition("=")[0]
         return option in RUN_OPTIONS and option != "--help"
     return word.endswith(".py") or Path(word).exists()
+
+
+def _names_function(words: list[str]) -> bool:
+    """Tell whether a function is tuned: it has no arguments that could be taken for options."""
+    own = _own_length(words[1:], _SCRIPT_OPTIONS[words[0]]) + 1
+    named = words[own] if own < len(words) else ""
+    return words[0] == "tune" and ":" in named and not Path(named).is_file()
 
 
 def _own_length(words: list[str], options: dict[str, bool]) -> int:

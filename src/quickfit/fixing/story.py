@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -47,6 +48,7 @@ class Request:
         budget_s: the time for all proofs.
         proves: try the candidates; else they are only made.
         prefers: classes that may be written; of several ways to fix a cause, these come first.
+        tunes: settings are tried as well, after the causes.
     """
 
     target: Target | None = None
@@ -55,6 +57,7 @@ class Request:
     budget_s: float = 300.0
     proves: bool = True
     prefers: frozenset[FixClass] = frozenset()
+    tunes: bool = False
 
 
 @dataclass
@@ -90,24 +93,29 @@ def told(request: Request, err: TextIO) -> Story:
         UsageError: a cause was asked for that was not found.
         RecordingError: the recording cannot be read.
     """
-    with _scratch() as scratch:
+    from quickfit.fixing.tuned_beside import prove_settings, unproven_settings
+
+    with scratch_folder() as scratch:
         ticker = Ticker(err)
-        story, seen = _begun(request, scratch, ticker)
+        story, seen = begun(request, scratch, ticker)
         groups = _candidates(request, story)
         if seen.failure:
             groups = repairs(groups)
             if not groups:
                 raise seen.unprovable(story.target.name)
-        if not groups or not request.proves:
+        tunes = request.tunes and not seen.failure
+        if not request.proves or not (groups or tunes):
             story.outcomes = [_unproven(group[0], story) for group in groups]
+            story.outcomes += unproven_settings(story) if tunes else []
             return story
         budget = Budget(request.budget_s)
         ticker = Ticker(err, lambda: budget.left_s)
-        setting = _setting(story, scratch, seen.first_s)
+        setting = setting_of(story, scratch, seen.first_s)
         prover = Prover(setting, budget, ticker.tell, failure=seen.failure)
+        more = partial(prove_settings, story, prover, budget, ticker, scratch)
         try:
             if not seen.failure or not repaired_at_once(story, groups, prover, ticker):
-                _prove_all(story, groups, prover, ticker)
+                _prove_all(story, groups, prover, ticker, more if tunes else None)
         except KeyboardInterrupt:
             story.is_interrupted = True
         finally:
@@ -116,7 +124,8 @@ def told(request: Request, err: TextIO) -> Story:
 
 
 @contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder for trials, and remove it on the way out."""
     folder = Path(tempfile.mkdtemp(prefix="quickfit-fix-"))
     try:
         yield folder
@@ -124,7 +133,7 @@ def _scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
+def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     """Read the recording, or make one; return what it says, and how it was made."""
     if request.run is not None:
         recording = read(request.run)
@@ -204,7 +213,8 @@ def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
     return kept
 
 
-def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
+def setting_of(story: Story, scratch: Path, first_s: float) -> Setting:
+    """Return what all trials of a script have in common."""
     rows = story.recording.main.rows("machine")
     peak = max((row.get("rss_bytes") or 0 for row in rows), default=0) or TRIAL_BYTES
     return Setting(
@@ -216,10 +226,19 @@ def _setting(story: Story, scratch: Path, first_s: float) -> Setting:
     )
 
 
-def _prove_all(story: Story, groups: list[list[Candidate]], prover: Prover, ticker: Ticker) -> None:
+def _prove_all(
+    story: Story,
+    groups: list[list[Candidate]],
+    prover: Prover,
+    ticker: Ticker,
+    more: Callable[[], None] | None = None,
+) -> None:
+    """Prove every group, then what comes after the causes, then all that was accepted as one."""
     for number, group in enumerate(groups, 1):
         ticker.begin(f"{number} of {len(groups)}: {group[0].cause}")
         story.outcomes.append(_first_proven(group, story, prover))
+    if more is not None:
+        more()
     accepted = story.accepted
     if len(accepted) > 1:
         ticker.begin("all accepted ones together")
@@ -294,7 +313,8 @@ def joined(outcomes: list[Outcome]) -> Change:
 def _joined(outcomes: list[Outcome], story: Story) -> Claim:
     change = joined(outcomes)
     causes = " + ".join(outcome.cause for outcome in outcomes)
-    starts = any(catalogue()[outcome.cause].counts_start for outcome in outcomes)
+    known = [catalogue().get(outcome.cause) for outcome in outcomes]  # a setting is no cause
+    starts = any(cause is not None and cause.counts_start for cause in known)
     return Claim(causes, "", change, None, edited(change, story.sources), starts)
 
 

@@ -43,13 +43,25 @@ def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
         FixError: a fix cannot be made, proven or written.
         KeyboardInterrupt: it was interrupted; what is known was shown.
     """
-    from quickfit.fixing.to_terminal import patch_of, write_story
+    from quickfit.fixing.to_terminal import write_story
 
     if asked.applies:
         request = replace(request, prefers=FREE | {FixClass(one) for one in asked.accepted})
     story = told(request, err)
     shown = err if asked.prints_patch else out
     write_story(story, shown, color=wants_color(shown))
+    settle(story, asked, out=out, err=err)
+
+
+def settle(story: Story, asked: Asked, *, out: TextIO, err: TextIO) -> None:
+    """Keep what was proven, and write it or print it as a patch where that is asked for.
+
+    Raises:
+        FixError: a file cannot be written, or has changed.
+        KeyboardInterrupt: the story was interrupted.
+    """
+    from quickfit.fixing.to_terminal import patch_of
+
     kept = _proven(story)
     if kept:
         proven.keep(kept, Path.cwd())
@@ -60,9 +72,11 @@ def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
         _print_patch(patch_of(chosen, story.sources, Path.cwd()), out)
     if asked.applies:
         entries = [_entry(story, outcome) for outcome in chosen]
-        _write(entries, out if not asked.prints_patch else err)
+        shown = out if not asked.prints_patch else err
+        _write(entries, shown)
+        _say_left([entry for entry in kept if not asked.allows(entry.kind)], entries, shown)
     elif not asked.prints_patch:
-        _say_next(kept, shown)
+        _say_next(kept, out)
 
 
 def _chosen(story: Story, asked: Asked) -> list[Outcome]:
@@ -135,6 +149,18 @@ def _print_patch(data: bytes, out: TextIO) -> None:
         buffer.flush()
     else:
         out.write(data.decode(errors="replace"))
+
+
+def _say_left(left: Sequence[Proven], done: Sequence[Proven], out: TextIO) -> None:
+    """Say which command writes what was proven and not asked for."""
+    if not left:
+        return
+    names = ", ".join(entry.cause for entry in left)
+    kinds = sorted({entry.kind.value for entry in (*left, *done) if entry.kind not in FREE})
+    flags = "".join(f" --accept {kind}" for kind in kinds)
+    before = "    quickfit fix --undo\n" if done else ""
+    out.write(f"Proven and not written: {names}. To write all:\n{before}")
+    out.write(f"    quickfit fix --apply{flags}\n")
 
 
 def _say_next(kept: Sequence[Proven], out: TextIO) -> None:

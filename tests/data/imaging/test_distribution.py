@@ -42,6 +42,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_replicas_share_every_batch(tmp_path):
     folder(tmp_path / "animals", {"cat": 6, "dog": 4}, size=(30, 40))
 

@@ -48,6 +48,7 @@ next(reading)
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_it_trains_on_two_devices_and_a_script_may_end_while_it_reads(tmp_path):
     pack = packed(tmp_path)
     run = subprocess.run(

@@ -29,6 +29,7 @@ print("trained", flush=True)
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_whole_script_trains_and_ends_with_a_pass_half_done(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}

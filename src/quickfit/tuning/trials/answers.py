@@ -18,6 +18,7 @@ class Ready:
         step_s: one step after that, roughly.
         parameters: of the model.
         peak_bytes: the most memory the process held so far.
+        base_bytes: what it held before there was a model: Python and TensorFlow alone.
     """
 
     batch: int
@@ -27,6 +28,7 @@ class Ready:
     step_s: float
     parameters: int
     peak_bytes: int
+    base_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,272 @@
+"""`quickfit tune`: which settings make this training faster, each of them measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quickfit.cli._stdout import answer_text
+from quickfit.cli.fix import Accept
+from quickfit.errors import UsageError
+
+if TYPE_CHECKING:
+    from quickfit.launch.target import Target
+    from quickfit.tuning.advice import Advice
+
+# Which words before the target are ours, and whether a value follows.
+OPTIONS = {
+    "-m": True,
+    "--budget": True,
+    "--only": True,
+    "--try": True,
+    "--steps-left": True,
+    "--format": True,
+    "--accept": True,
+    "--apply": False,
+    "--diff": False,
+    "--help": False,
+}
+# Narrower than this, the table is unreadable; wider, the eye loses the line.
+_MIN_WIDTH, _MAX_WIDTH = 80, 140
+
+
+class Format(StrEnum):
+    """How the answer is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Change(StrEnum):
+    """The kinds of changes that are tried."""
+
+    XLA = "xla"
+    STEPS = "steps"
+    BATCH = "batch"
+    PRECISION = "precision"
+    THREADS = "threads"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options ask for.
+
+    Args:
+        budget: the time, as it was written, or None.
+        only: kinds to try alone.
+        also: kinds to try although the machine speaks against them.
+        steps_left: that are still to be trained.
+        shape: of the answer.
+    """
+
+    budget: str | None
+    only: tuple[Change, ...]
+    also: tuple[Change, ...]
+    steps_left: int | None
+    shape: Format
+
+    def budget_s(self, usual_s: float) -> float:
+        """Return the time for all trials.
+
+        Raises:
+            UsageError: what was written is no time.
+        """
+        from quickfit.cli.run import time_of
+
+        return usual_s if self.budget is None else time_of("--budget", self.budget)
+
+
+def tune(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="MODULE:FUNCTION | SCRIPT [ARGS]", hidden=True)
+    ] = None,
+    module: Annotated[
+        str | None,
+        typer.Option("-m", metavar="MODULE", help="A script, as `python -m MODULE` runs it."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="The time for all trials; it is kept: 90s, 5m, 1h. [default: 3m; 10m for a"
+            " script]",
+        ),
+    ] = None,
+    only: Annotated[
+        list[Change] | None,
+        typer.Option(metavar="KIND", help="Try this kind alone; may be given several times."),
+    ] = None,
+    also: Annotated[
+        list[Change] | None,
+        typer.Option(
+            "--try",
+            metavar="KIND",
+            help="Try this kind although the machine speaks against it: `precision` on a CPU"
+            " without 16-bit units measures what it costs.",
+        ),
+    ] = None,
+    steps_left: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many steps you still train: what does not pay within them is not advised.",
+        ),
+    ] = None,
+    shape: Annotated[
+        Format, typer.Option("--format", help="A table, or JSON for a program.")
+    ] = Format.TEXT,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Of a script: write what was proven, as `fix` does.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Of a script: print what was proven as a patch.")
+    ] = False,
+    accept: Annotated[
+        list[Accept] | None,
+        typer.Option(help="Of a script: write changes of this class too."),
+    ] = None,
+) -> None:
+    """Measure which settings make a training faster: on this machine, this model and its data.
+
+    \b
+        quickfit tune train:build                the function `build` of train.py
+        quickfit tune --budget 10m train:build
+        quickfit tune --only xla --only steps train:build
+        quickfit tune train.py --epochs 3        a script that trains, with its arguments
+
+    A function returns a compiled model and its data: `return model, dataset` or `return model,
+    (x, y)`. A script is tried by edits of its own text, and with --apply they are written.
+
+    Tried are: xla (jit_compile), steps (steps_per_execution 8 and 32), batch (twice and four
+    times as large), precision (16 bits, where the hardware has units for it), threads; each alone,
+    then the winners together. The training as it is and the changed one take turns in processes
+    of their own, three times at least; a gain under 1.05× is none. Nothing is written, and the
+    trained models are thrown away. Ctrl-C shows what is known by then.
+    """
+    if module is None and not words:
+        raise UsageError(
+            "tune: no function and no script was given.\nName one:\n"
+            "    quickfit tune train:build\n    quickfit tune train.py"
+        )
+    asked = Asked(budget, tuple(only or ()), tuple(also or ()), steps_left, shape)
+    target = script_of(words or [], module)
+    if target is not None:
+        _tune_script(target, asked, (apply, diff, accept))
+        return
+    assert words
+    _check_function(words, applies=apply or diff or bool(accept))
+    _tune_function(words[0], asked)
+
+
+def script_of(words: list[str], module: str | None) -> Target | None:
+    """Return the script that the words name; None where they name a function.
+
+    Raises:
+        UsageError: they name nothing.
+    """
+    from quickfit.launch.target import Target
+
+    if module is not None:
+        return Target(module=module, args=tuple(words))
+    if ":" in words[0] and not Path(words[0]).is_file():
+        return None
+    if Path(words[0]).is_file() or words[0].endswith(".py"):
+        return Target(script=words[0], args=tuple(words[1:]))
+    raise UsageError(
+        f"tune: {words[0]} is no file, and a function is named with a colon.\n"
+        f"Name the function that returns a compiled model and its data:\n"
+        f"    quickfit tune {words[0]}:build"
+    )
+
+
+def _check_function(words: list[str], *, applies: bool) -> None:
+    if len(words) > 1:
+        rest = " ".join(words[1:])
+        raise UsageError(
+            f"tune: {rest} stands behind {words[0]}, and a function gets no arguments.\n"
+            f"Options go first:\n    quickfit tune {rest} {words[0]}"
+        )
+    if applies:
+        raise UsageError(
+            "tune: --apply, --diff and --accept change a script's text; a function is only"
+            f" measured.\nGive the script:\n    quickfit tune --apply {_script_of(words[0])}"
+        )
+
+
+def _script_of(name: str) -> str:
+    place = name.partition(":")[0]
+    return place if place.endswith(".py") else f"{place.replace('.', '/')}.py"
+
+
+def _tune_script(
+    target: Target, asked: Asked, writing: tuple[bool, bool, list[Accept] | None]
+) -> None:
+    """Tune a script; `writing` is whether to apply, to print a patch, and what is accepted."""
+    from quickfit.fixing import tuned, write
+    from quickfit.tuning.advice.wishes import check_numbers
+
+    applies, prints, accept = writing
+    accepted = frozenset(one.value for one in accept or ())
+    budget_s = asked.budget_s(tuned.BUDGET_S)
+    check_numbers(budget_s, asked.steps_left)
+    request = tuned.TuneRequest(
+        target,
+        budget_s=budget_s,
+        tries=frozenset(one.value for one in asked.also),
+        only=frozenset(one.value for one in asked.only),
+        steps_left=asked.steps_left,
+        as_json=asked.shape is Format.JSON,
+    )
+    wanted = write.Asked(applies=applies, prints_patch=prints, accepted=accepted)
+    code = tuned.tune(request, wanted, out=sys.stdout, err=sys.stderr)
+    if code:
+        raise typer.Exit(code)
+
+
+def _tune_function(name: str, asked: Asked) -> None:
+    from quickfit.fixing.progress import Ticker
+    from quickfit.tuning.advice.advising import BUDGET_S, advised
+    from quickfit.tuning.advice.rows import Kind
+    from quickfit.tuning.advice.wishes import Wishes, check_numbers
+
+    budget_s = asked.budget_s(BUDGET_S)
+    check_numbers(budget_s, asked.steps_left)
+    only, also = ([Kind(one.value) for one in some] for some in (asked.only, asked.also))
+    wanted = frozenset((*only, *also)) if only else Wishes().kinds
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors still show
+    ticker = Ticker(sys.stderr)
+    try:
+        advice = advised(
+            name,
+            None,
+            Wishes(wanted, frozenset((*only, *also))),
+            budget_s=budget_s,
+            steps_left=asked.steps_left,
+            tell=ticker.tell,
+        )
+    finally:
+        ticker.clear()
+    answer_text(f"{_shown(advice, asked.shape)}\n")
+    if advice.is_interrupted:
+        raise KeyboardInterrupt
+
+
+def _shown(advice: Advice, shape: Format) -> str:
+    import shutil
+
+    from quickfit.report.to_terminal import wants_color
+    from quickfit.tuning.advice.to_text import colored, text
+
+    if shape is Format.JSON:
+        return json.dumps(advice.as_json(), indent=2, ensure_ascii=False)
+    if not wants_color(sys.stdout):
+        return text(advice)
+    columns = shutil.get_terminal_size((_MAX_WIDTH, 24)).columns
+    return colored(advice, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))

@@ -1,0 +1,210 @@
+"""Finds the changes that are worth having: rounds of trials within a budget.
+
+Every candidate is tried alone. One that is slower in its first pair is left at that; the others
+get fresh processes and more pairs, as long as they may still turn out to be a gain. The winners
+are then tried together, beside the best of them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quickfit.tuning.advice.candidates import IN_MEMORY, Candidate
+from quickfit.tuning.advice.choosing import Choosing, joined
+from quickfit.tuning.advice.pace import Pace, first_pace, learn_samples
+from quickfit.tuning.advice.pairs import Pair
+from quickfit.tuning.advice.processes import BaselineFailed, Machine, Started
+from quickfit.tuning.advice.rounds import NO_SLOWER, Lesson, Round
+from quickfit.tuning.advice.rows import INPUT_LIMIT, MIN_GAIN
+from quickfit.tuning.advice.verdicts import MIN_PAIRS, Tried
+from quickfit.tuning.trials.answers import Block, Learned, Ready
+from quickfit.tuning.trials.settings import Setting
+
+# More rounds than three are for gains that are near the bound.
+MAX_PAIRS = 5
+# A mean below this hardly gets a lower bound of 1.05 from more pairs.
+NEARLY = 1.08
+# A first pair on a busy machine may be so far off, where the CPU time of a sample says otherwise.
+BUSY_NO_SLOWER, LESS_CPU = 0.8, 0.9
+# The winners together that are ahead by so much need the best of them beside them no more.
+LEAD = 1.05
+# The share of the time left that the first round may take: two more follow, and the winners.
+FIRST_SHARE = 0.45
+
+
+class Search:
+    """Tries candidates and keeps what was measured.
+
+    Args:
+        machine: where trials run.
+        steps_left: how many steps the user still has to train, where that is known.
+    """
+
+    def __init__(self, machine: Machine, *, steps_left: int | None = None) -> None:
+        self._machine = machine
+        self._base: Started | None = None
+        self._pace = Pace(0.0)
+        # How many processes fit into memory at the same time.
+        self.room = 2
+        self.found = Choosing(steps_left)
+        self.notes: list[str] = []
+        # All blocks of the training as it is.
+        self.blocks: list[Block] = []
+        self.unchanged: Learned | None = None
+
+    def begin(self) -> Ready:
+        """Start the training as it is; what it answers decides which candidates there are.
+
+        Raises:
+            BaselineFailed: it does not run.
+            OutOfTime: it does not run within the budget.
+        """
+        left_s = self._machine.budget.left_s
+        self._machine.tell("starting your training as it is")
+        self._base = Started(self._machine.make(Setting()), "as it is")
+        self._base.begin()
+        self._base.wait(self._machine)
+        self.ready = self._base.ready()
+        start_s = left_s - self._machine.budget.left_s
+        self._pace = first_pace(start_s, self.ready.step_s, self._machine.starts)
+        return self.ready
+
+    def close(self) -> None:
+        """End the training as it is, where no round has done so."""
+        if self._base is not None:
+            self._base.trial.close()
+            self._base = None
+
+    def needed_s(self) -> float:
+        """Return the least time in which one candidate can be measured."""
+        return MIN_PAIRS * self._pace.round_s(1)
+
+    def try_alone(self, candidates: Sequence[Candidate]) -> None:
+        """Try each candidate by itself, as many as there is time for."""
+        self.found.tried |= {one: Tried(one) for one in candidates}
+        waiting = list(candidates)
+        while waiting and self._machine.budget.has(self._pace.round_s(1) + self._reserve_s()):
+            share_s = FIRST_SHARE * self._machine.budget.left_s
+            count = min(max(self._pace.room(share_s), 1), max(self.room - 1, 1))
+            now, waiting = waiting[:count], waiting[count:]
+            if not self._rounds(now):
+                return
+
+    def try_together(self) -> None:
+        """Try the winners together, at first beside the best of them alone."""
+        winners = self.found.winners()
+        together = joined(winners, self.ready)
+        if together is None:
+            return
+        self.found.add_together(together)
+        if not self._machine.budget.has(self._together_s()):
+            return
+        for number in range(1, MIN_PAIRS + 1):
+            now = [together, winners[0]][: max(self.room - 1, 1)]
+            if number > 1 and self.found.tried[together].mean > LEAD * self._mean(winners[0]):
+                now = [together]
+            goes_on = self._round(now, number, learns=number == 1, what="together, ")
+            if not goes_on or not self._is_open(together):
+                return
+
+    def _rounds(self, candidates: Sequence[Candidate]) -> bool:
+        """Give candidates pairs while they may turn out to be a gain; False at the end of time."""
+        alive = list(candidates)
+        for number in range(1, MAX_PAIRS + 1):
+            alive = [one for one in alive if self._is_open(one)]
+            if number > 1:
+                alive = self._affordable(self.found.rivals(alive), number)
+            if not alive:
+                return True
+            # Most of what is slower has gone by the second round.
+            if not self._round(alive, number, learns=number == 2):
+                return False
+        return True
+
+    def _affordable(self, candidates: Sequence[Candidate], number: int) -> list[Candidate]:
+        """Return the best of the candidates, as many as there is time for to the end."""
+        ranked = sorted(candidates, key=lambda one: -self._mean(one))
+        rounds = max(MIN_PAIRS + 1 - number, 1)
+        reserve_s = max(self._reserve_s(), self._together_s() if len(ranked) > 1 else 0.0)
+        if number > MIN_PAIRS and not self._machine.budget.has(reserve_s):
+            return []
+        left_s = max(self._machine.budget.left_s - reserve_s, 0.0)
+        return ranked[: max(self._pace.room(left_s / rounds), 1)]
+
+    def _is_open(self, one: Candidate) -> bool:
+        return is_open(self.found.tried[one], is_busy=self._machine.load.is_busy)
+
+    def _reserve_s(self) -> float:
+        """Return the time that the winners together will need, where there are some already."""
+        return self._together_s() if len(self.found.winners()) > 1 else 0.0
+
+    def _together_s(self) -> float:
+        return MIN_PAIRS * self._pace.round_s(1)
+
+    def _mean(self, one: Candidate) -> float:
+        return self.found.tried[one].mean
+
+    def _round(
+        self, candidates: Sequence[Candidate], number: int, *, learns: bool, what: str = ""
+    ) -> bool:
+        """Measure one more pair of each; tell whether there is time to go on."""
+        left_s = self._machine.budget.left_s
+        base, self._base = self._base, None
+        title = f"{what}round {number} of {max(number, MIN_PAIRS)}"
+        lesson = self._lesson(candidates) if learns else None
+        one_round = Round(self._machine, candidates, base=base, title=title, lesson=lesson)
+        try:
+            found = one_round.measure(backwards=number % 2 == 0)
+        except BaselineFailed as error:
+            self._check_later(error)
+            return False
+        self.blocks += one_round.base.side.blocks
+        self.unchanged = one_round.base.side.learned or self.unchanged
+        for one, pair in found.pairs.items():
+            self.found.tried[one].pairs.append(self._compared(pair))
+        for one, failure in found.failures.items():
+            self.found.tried[one].failure = failure
+        took_s = left_s - self._machine.budget.left_s
+        self._pace = Pace(took_s / (len(candidates) + 1))
+        return not found.is_cut
+
+    def _check_later(self, error: BaselineFailed) -> None:
+        """Let a training that failed after it had run be a note: what was measured counts."""
+        if not any(tried.pairs for tried in self.found.tried.values()):
+            raise error
+        self.notes.append(f"Your training as it is failed in a later round: {error}")
+
+    def _compared(self, pair: Pair) -> Pair:
+        return replace(pair, unchanged=pair.unchanged or self.unchanged)
+
+    def _lesson(self, candidates: Sequence[Candidate]) -> Lesson:
+        """Return who still has to learn, and from how many samples: whole batches of everybody."""
+        sizes = [one.setting.batch or 0 for one in self.found.tried]
+        largest = max([self.ready.batch, *sizes])
+        samples = learn_samples(self.ready, largest, self._machine.budget.seconds)
+        new = {one for one in candidates if one != IN_MEMORY and not self.found.tried[one].loss}
+        return Lesson(samples, frozenset(new), with_base=self.unchanged is None)
+
+
+def is_open(tried: Tried, *, is_busy: bool = False) -> bool:
+    """Tell whether another pair of a candidate may still change what is said of it.
+
+    Args:
+        tried: what was measured of it.
+        is_busy: whether other programs take part of the machine. The first pair then says
+            little, and CPU time has a say.
+    """
+    gain = tried.gain
+    if tried.failure is not None:
+        return False
+    if gain is None:
+        return True
+    if tried.candidate == IN_MEMORY:
+        return gain.mean >= INPUT_LIMIT and gain.pairs < MIN_PAIRS
+    if gain.pairs == 1:
+        needs_less = is_busy and tried.pairs[0].cpu <= LESS_CPU
+        return gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
+    if gain.pairs < MIN_PAIRS:
+        return gain.mean >= MIN_GAIN
+    return gain.low < MIN_GAIN and gain.mean >= NEARLY

@@ -1,0 +1,262 @@
+"""`quickfit tune train.py`: from a script that was watched to what is shown, kept and written."""
+
+import io
+import json
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from quickfit.errors import FixError
+from quickfit.findings import FixClass
+from quickfit.fixes.change import Change, Edit
+from quickfit.fixing import proven, tuned, write
+from quickfit.fixing.tuned import TuneRequest, found, tune
+from quickfit.fixing.tuned_offer import Offer
+from quickfit.fixing.write import Asked
+from quickfit.launch.target import Target
+from quickfit.measuring.intervals import interval
+from quickfit.proof.observe import NO_TRAINING, Observed
+from quickfit.proof.outcome import Outcome
+from quickfit.tuning.advice.rows import Kind
+from stories import story, write_script
+
+import builders
+
+TEXT = 'import tensorflow as tf\nds = ds.batch(32)\nmodel.compile("adam")\nmodel.fit(ds)\n'
+FAST, FASTER, SAME = (1.5, 1.52, 1.54), (2.0, 2.02, 2.04), (1.0, 1.01, 1.0)
+SAME_RESULTS, MAY = FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS
+JIT = ((3, 20), (3, 20), ", jit_compile=True")
+STEPS = ((3, 20), (3, 20), ", steps_per_execution=32")
+BATCH = ((2, 14), (2, 16), "64")
+
+
+class Proofs:
+    """Stands for a machine: answers with ratios by the name of the change."""
+
+    ratios: ClassVar = {}
+
+    def __init__(self, setting, budget, tell, **given):
+        self.budget = budget
+        tell("pair 1 of 3")
+
+    def prove(self, claim):
+        ratios = self.ratios.get(claim.cause, SAME)
+        if ratios == "interrupt":
+            raise KeyboardInterrupt
+        is_accepted = bool(ratios) and min(ratios) >= 1.05
+        measured = interval(ratios) if ratios else None
+        why = "" if is_accepted else "gains less than 1.05×"
+        return Outcome(
+            claim.cause, "", claim.change, None, claim.change.kind, measured, "same batches",
+            is_accepted, why, "whole epochs", 60.0,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_script(tmp_path, TEXT)
+    return tmp_path
+
+
+@pytest.fixture
+def machine(home, monkeypatch):
+    """Let a script be watched and its settings gain what is said; return what is asked with it."""
+    path = str(home / "train.py")
+
+    def edit(title, kind, place):
+        return Change(title, kind, (Edit(path, *place),), f"{title}.")
+
+    offers = [
+        Offer(Kind.XLA, "XLA", {"jit": True}, edit("Use XLA", MAY, JIT)),
+        Offer(Kind.STEPS, "32 steps", {"steps_per_execution": 32}, edit("32", SAME_RESULTS, STEPS)),
+        Offer(Kind.BATCH, "batch 64", {"batch": 64}, edit("64", MAY, BATCH), 2),
+        Offer(Kind.THREADS, "threads", {}, "there is one core"),
+    ]
+
+    def prepare(failure="", wait_s=0.001, only_left=False, **ratios):
+        recording = builders.recording(input_wait_s=wait_s)
+        told = story(home, recording=recording)
+        monkeypatch.setattr(tuned, "begun", lambda *args: (told, Observed(home, 4.0, failure)))
+        monkeypatch.setattr(tuned, "Prover", Proofs)
+        left = [replace(one, made="`compile` has `**`") for one in offers]
+        monkeypatch.setattr(tuned, "offers_of", lambda *args: left if only_left else offers)
+        monkeypatch.setattr(
+            Proofs, "ratios", {name.replace("_", " "): value for name, value in ratios.items()}
+        )
+
+    return prepare
+
+
+def run(asked=None, **given):
+    out, err = io.StringIO(), io.StringIO()
+    request = TuneRequest(Target(script="train.py"), **given)
+    code = tune(request, asked or Asked(), out=out, err=err)
+    assert code == 0
+    return out.getvalue(), err.getvalue()
+
+
+def text_of(home):
+    return (home / "train.py").read_text()
+
+
+def cells(text):
+    return " ".join(text.split())
+
+
+ALL = {"XLA + 32 steps + batch 64": (3.0, 3.02, 3.04)}
+
+
+def test_the_winners_are_proven_together_shown_and_kept(home, machine):
+    machine(XLA=FAST, **{"32 steps": FAST, "batch 64": FASTER, **ALL})
+    out, err = run()
+    assert "Advised: XLA + 32 steps + batch 64: 3.02× (2.9" in out
+    assert '+model.compile("adam", jit_compile=True, steps_per_execution=32)' in out
+    assert "+ds = ds.batch(64)" in out
+    assert "threads: not tried: there is one core" in out
+    assert "quickfit fix --apply --accept may-change-results\n" in out
+    assert "1 of 3: XLA" in err
+    assert "3 of them together" in err
+    assert text_of(home) == TEXT
+    assert [one.cause for one in proven.read(home)] == ["XLA", "32 steps", "batch 64"]
+
+
+def test_what_was_proven_last_is_written_by_fix(home, machine):
+    machine(XLA=FAST, **{"batch 64": FASTER, "XLA + batch 64": (3.0, 3.02, 3.04)})
+    run()
+    out = io.StringIO()
+    write.apply_last(home, Asked(applies=True, accepted=frozenset({MAY.value})), out)
+    assert 'compile("adam", jit_compile=True)' in text_of(home)
+    assert "Written: XLA, batch 64 in train.py" in out.getvalue()
+    write.undo(home, out)
+    assert text_of(home) == TEXT
+
+
+def test_apply_writes_what_has_the_same_results_without_a_flag(home, machine):
+    machine(**{"32 steps": FAST})
+    run(Asked(applies=True))
+    assert text_of(home) == TEXT.replace('"adam"', '"adam", steps_per_execution=32')
+
+
+def test_apply_says_which_flag_the_rest_needs(home, machine):
+    machine(XLA=FAST)
+    out, _ = run(Asked(applies=True))
+    assert text_of(home) == TEXT
+    assert "Nothing was written" in out
+    assert "quickfit fix --apply --accept may-change-results" in out
+
+
+def test_what_was_left_out_is_written_after_an_undo(home, machine):
+    machine(XLA=FAST, **{"32 steps": FAST, "XLA + 32 steps": FASTER})
+    out, _ = run(Asked(applies=True))
+    assert "Written: 32 steps in train.py" in out
+    assert out.endswith(
+        "Proven and not written: XLA. To write all:\n    quickfit fix --undo\n"
+        "    quickfit fix --apply --accept may-change-results\n"
+    )
+    write.undo(home, io.StringIO())
+    write.apply_last(home, Asked(applies=True, accepted=frozenset({MAY.value})), io.StringIO())
+    assert "jit_compile=True, steps_per_execution=32" in text_of(home)
+
+
+def test_apply_with_the_flag_writes_all(home, machine):
+    machine(XLA=FAST, **{"32 steps": FAST, "batch 64": FASTER, **ALL})
+    out, _ = run(Asked(applies=True, accepted=frozenset({MAY.value})))
+    assert "jit_compile=True, steps_per_execution=32" in text_of(home)
+    assert "Written: XLA, 32 steps, batch 64 in train.py" in out
+
+
+def test_together_no_faster_leaves_the_best_alone(home, machine):
+    machine(XLA=FAST, **{"batch 64": FASTER, "XLA + batch 64": FAST})
+    out, _ = run()
+    assert "Advised: batch 64: 2.02×" in out
+    assert "XLA: faster alone, but no faster together with that." in out
+    assert [one.cause for one in proven.read(home)] == ["batch 64"]
+
+
+def test_where_nothing_gains_that_is_said_and_nothing_kept(home, machine):
+    machine()
+    out, _ = run()
+    assert "Nothing to change: no setting was faster for sure" in out
+    with pytest.raises(FixError, match="nothing was proven here yet"):
+        proven.read(home)
+
+
+def test_where_nothing_can_be_tried_the_reasons_are_said(home, machine):
+    machine(only_left=True)
+    out, _ = run()
+    assert "XLA, 32 steps, batch 64, threads: not tried: `compile` has `**`" in out.replace(
+        "\n", " "
+    )
+    assert "Nothing can be tried on this script by an edit that is certain" in out
+
+
+def test_a_diff_goes_to_stdout_and_the_rest_to_stderr(home, machine):
+    machine(**{"32 steps": FAST})
+    out, err = run(Asked(prints_patch=True))
+    assert out.startswith("diff --git a/train.py b/train.py\n")
+    assert "Advised: 32 steps" in err
+
+
+def test_json_is_all_there_is_on_stdout(home, machine):
+    machine(**{"32 steps": FAST})
+    out, err = run(as_json=True)
+    facts = json.loads(out)
+    assert facts["advised"] == "32 steps"
+    assert facts["setting"] == {"steps_per_execution": 32}
+    assert facts["baseline"]["batch"] == 32
+    assert [row["verdict"] for row in facts["rows"]] == [
+        "no gain", "advised", "no gain", "not tried",
+    ]  # fmt: skip
+    assert "+model.compile" in facts["patch"]
+    assert "quickfit fix --apply" in err
+
+
+def test_an_interrupt_shows_and_keeps_what_was_known(home, machine):
+    machine(XLA=FAST, **{"32 steps": "interrupt"})
+    out = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        tune(TuneRequest(Target(script="train.py")), Asked(), out=out, err=io.StringIO())
+    assert "Interrupted: this is what was known by then." in out.getvalue()
+    assert "Advised: XLA: 1.52×" in out.getvalue()
+    assert [one.cause for one in proven.read(home)] == ["XLA"]
+
+
+def test_input_that_is_the_limit_is_said_first(home, machine):
+    machine(wait_s=0.05)
+    out, _ = run()
+    assert "Your input is the limit: 50 % of a step waits for data" in out
+    assert "First: quickfit fix train.py" in out
+
+
+def test_only_some_kinds_are_tried_where_that_is_asked_for(home, machine):
+    machine()
+    request = TuneRequest(Target(script="train.py"), only=frozenset({"batch"}))
+    assert [one.offer.kind for one in found(request, io.StringIO()).tried] == [Kind.BATCH]
+
+
+def test_a_script_that_makes_no_step_cannot_be_tuned(home, machine):
+    machine(failure="ended with exit code 1: KeyError: 'x'")
+    with pytest.raises(FixError) as caught:
+        run()
+    assert str(caught.value) == (
+        "train.py: ended with exit code 1: KeyError: 'x'\n"
+        "There is no training to tune. To see what it does:\n    quickfit run train.py"
+    )
+
+
+def test_a_script_that_ends_without_a_step_is_not_said_to_be_slow(home, machine):
+    machine(failure=NO_TRAINING)
+    with pytest.raises(FixError, match=r"train\.py: ended by itself without a step of training"):
+        run()
+
+
+def test_a_recording_without_a_loop_cannot_be_tuned(home, machine, monkeypatch):
+    machine()
+    told = story(home, recording=builders.recording())
+    told.recording.main.tables["loops"] = []
+    told.recording.main.tables["steps"] = []
+    monkeypatch.setattr(tuned, "begun", lambda *args: (told, Observed(home, 4.0)))
+    with pytest.raises(FixError, match="cannot be tuned, because quickfit needs a training loop"):
+        run()

@@ -1,0 +1,73 @@
+"""`quickfit tune train.py` on real TensorFlow: what is offered, and what trials say of it."""
+
+import contextlib
+
+import pytest
+
+from quickfit.fixes.change import patched
+from quickfit.fixes.compile_settings import with_steps
+from quickfit.fixes.script import Project
+from quickfit.fixing.tuned_seen import TrialFolders
+from quickfit.launch.target import Target
+from quickfit.proof.trial import started
+
+from launch.sessions import quickfit
+
+pytestmark = pytest.mark.tf
+
+TEXT = """\
+import sys
+
+import keras
+import numpy as np
+
+x = np.random.rand(2048, 8).astype("float32")
+y = x.sum(axis=1)
+model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(1)])
+model.compile("sgd", loss="mse")
+model.fit(x, y, epochs=int(sys.argv[2]), verbose=0)
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for name, value in (("TF_CPP_MIN_LOG_LEVEL", "3"), ("CUDA_VISIBLE_DEVICES", "")):
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "train.py").write_text(TEXT)
+    return folder
+
+
+def test_without_time_for_a_trial_the_script_is_watched_and_everything_is_told(home):
+    done = quickfit(home, "tune", "--budget", "1s", "train.py", "--epochs", "2")
+    out = " ".join(done.stdout.decode().split())
+    assert done.returncode == 0, done.stderr.decode()
+    assert "A step of 32 examples takes" in out
+    assert "128 steps in all" in out
+    assert "XLA (jit_compile), 32 steps per call" in out
+    assert "the time is used up; give more with --budget" in out
+    assert (home / "train.py").read_text() == TEXT
+
+
+def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(home):
+    path = str(home / "train.py")
+    project = Project({path: TEXT})
+    change = with_steps(project.script(path), 9, 32, project, works_on_batches=False)
+    edited = {path: patched(TEXT, change.edits).encode()}
+    scratch = home.parent / "scratch"
+    scratch.mkdir()
+    folders = TrialFolders(scratch)
+    target = Target(script="train.py", args=("--epochs", "2"))
+    with contextlib.ExitStack() as stack:
+        for number, texts in enumerate(({}, edited), start=1):
+            trial = stack.enter_context(
+                started(
+                    target, scratch / f"results{number}", cwd=home, texts=texts, results_steps=32
+                )
+            )
+            trial.process.wait(120)
+            assert trial.failure() == ""
+    loss = folders.seen(1, 32).loss
+    assert loss.samples in (1024, 2048)
+    assert loss.after == loss.unchanged < loss.before

@@ -1,0 +1,244 @@
+"""The search: who gets more pairs, what is combined, and that the budget is kept."""
+
+import pytest
+
+from quickfit.tuning.advice.candidates import IN_MEMORY, KINDS, Candidate, Circumstances, choose
+from quickfit.tuning.advice.pairs import Pair
+from quickfit.tuning.advice.processes import BaselineFailed
+from quickfit.tuning.advice.rows import Kind, Verdict
+from quickfit.tuning.advice.search import Search, is_open
+from quickfit.tuning.advice.verdicts import Tried
+from quickfit.tuning.trials.settings import Setting
+
+from tuning.advice.machines import World, faster, out_of_memory
+
+XLA = Setting(jit=True)
+
+
+def searched(world, budget_s=180.0, steps_left=None, room=16):
+    """Let a search try everything."""
+    search = Search(world.machine(budget_s), steps_left=steps_left)
+    try:
+        ready = search.begin()
+        search.room = room
+        candidates = choose(Circumstances(ready, 2), KINDS).candidates
+        search.try_alone((*candidates, IN_MEMORY))
+        search.try_together()
+    finally:
+        search.close()
+    return search
+
+
+def verdicts(search):
+    return {row.name: row.verdict for row in search.found.rows()}
+
+
+def test_what_is_slower_at_first_is_tried_once():
+    world = World(sample_s=faster(jit=0.8))
+    searched(world)
+    assert world.count(XLA) == 1
+
+
+def test_what_is_faster_is_tried_three_times_in_fresh_processes():
+    world = World(sample_s=faster(jit=1.5))
+    search = searched(world)
+    assert world.count(XLA) == 3
+    assert verdicts(search)["XLA (jit_compile)"] is Verdict.ADVISED
+    assert search.found.best().setting == XLA
+
+
+def test_what_has_hardly_gained_in_two_pairs_gets_no_third():
+    world = World(sample_s=faster(jit=1.02))
+    search = searched(world)
+    assert world.count(XLA) == 2
+    assert verdicts(search)["XLA (jit_compile)"] is Verdict.NO_GAIN
+
+
+def test_a_gain_near_the_bound_gets_more_than_three_pairs():
+    world = World()
+    gains = [1.15, 1.0, 1.2, 1.15, 1.0]
+
+    def sample_s(setting):
+        return 1e-3 / gains[world.count(XLA) - 1] if setting == XLA else faster()(setting)
+
+    world.sample_s = sample_s
+    searched(world)
+    assert world.count(XLA) == 5
+
+
+def test_winners_are_combined_beside_the_best_of_them():
+    world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2))
+    search = searched(world)
+    best = search.found.best()
+    assert best.kind is Kind.TOGETHER
+    assert best.setting == Setting(jit=True, steps_per_execution=32)
+    assert verdicts(search)["XLA + 32 steps"] is Verdict.ADVISED
+    assert verdicts(search)["XLA (jit_compile)"] is Verdict.ADVISED
+    assert len(search.found.tried[best].pairs) == 3
+
+
+def test_of_one_kind_the_better_one_is_combined():
+    world = World(
+        sample_s=lambda s: (
+            1e-3 / (1.5 if s.jit else 1) / {8: 1.4, 32: 1.3}.get(s.steps_per_execution, 1)
+        )
+    )
+    search = searched(world)
+    assert search.found.best().setting.steps_per_execution == 8
+    row = {row.name: row for row in search.found.rows()}["32 steps per call"]
+    assert row.verdict is Verdict.OUTDONE
+    assert row.reason == "8 steps per call is faster"
+    assert row.gain.pairs == 1
+
+
+def test_a_combination_that_is_no_better_gives_way_to_the_best_alone():
+    def sample_s(setting):
+        if setting.jit:
+            return 1e-3 / 1.5
+        return 1e-3 / (1.2 if setting.steps_per_execution else 1)
+
+    search = searched(World(sample_s=lambda s: sample_s(s) * (1.01 if len(s.changed()) > 1 else 1)))
+    assert search.found.best().setting == XLA
+    rows = {row.name: row for row in search.found.rows()}
+    assert rows["XLA + 32 steps"].verdict is Verdict.OUTDONE
+    assert rows["XLA + 32 steps"].reason == "not faster than XLA (jit_compile) alone"
+    assert "not together with XLA" in rows["32 steps per call"].reason
+
+
+def test_a_combination_that_fails_gives_way_too():
+    world = World(
+        sample_s=faster(jit=1.5, steps_per_execution=1.2),
+        fails=lambda setting: out_of_memory() if len(setting.changed()) > 1 else None,
+    )
+    search = searched(world)
+    assert search.found.best().setting == XLA
+    assert verdicts(search)["XLA + 32 steps"] is Verdict.FAILED
+
+
+def test_a_batch_that_learns_less_is_neither_advised_nor_combined():
+    world = World(
+        sample_s=faster(jit=1.5, batch=3.0), after=lambda setting: 0.9 if setting.batch else 0.5
+    )
+    search = searched(world)
+    assert search.found.best().setting == XLA
+    assert verdicts(search)["batch 128 (×4)"] is Verdict.LEARNS_LESS
+
+
+def test_losses_are_compared_after_the_same_samples_also_in_the_combination():
+    world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2))
+    search = searched(world)
+    losses = [row.loss for row in search.found.rows() if row.verdict is Verdict.ADVISED]
+    assert len(losses) == 3
+    assert len({loss.samples for loss in losses}) == 1
+    assert losses[0].samples % 128 == 0
+
+
+def test_input_from_memory_is_a_fact_and_no_advice():
+    search = searched(World(sample_s=faster(in_memory=1.6)))
+    assert search.found.input_gain().mean == pytest.approx(1.6)
+    assert search.found.input_gain().pairs == 3
+    assert search.found.best() is None
+    assert IN_MEMORY.name not in verdicts(search)
+
+
+@pytest.mark.parametrize("budget_s", [25, 40, 60, 90, 120, 180, 400])
+@pytest.mark.parametrize("start_s", [1.0, 4.0, 9.0])
+def test_the_budget_is_kept(budget_s, start_s):
+    world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2, batch=1.3), start_s=start_s)
+    search = searched(world, budget_s)
+    assert world.now_s <= budget_s
+    assert not world.open_trials
+    left = [row for row in search.found.rows() if row.gain is None]
+    assert all("the budget was over" in row.reason for row in left)
+
+
+def test_a_small_budget_tries_the_first_changes_and_lists_the_others():
+    world = World(sample_s=faster(jit=1.5), start_s=4.0)
+    search = searched(world, 75)
+    found = verdicts(search)
+    assert found["XLA (jit_compile)"] is Verdict.ADVISED
+    assert found["intra-op threads 1"] is Verdict.NOT_TRIED
+
+
+def test_the_usual_budget_is_enough_for_a_small_model():
+    # On two cores a process takes about 4 s of wall time where two start together.
+    world = World(sample_s=faster(jit=1.3, steps_per_execution=1.4), start_s=4.0)
+    search = searched(world)
+    assert search.found.best().kind is Kind.TOGETHER
+    assert Verdict.NOT_TRIED not in verdicts(search).values()
+
+
+def test_little_memory_means_fewer_processes_at_once():
+    world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2))
+    alive = []
+    make = world.make
+
+    def counted(setting):
+        alive.append(len(world.open_trials))
+        return make(setting)
+
+    world.make = counted
+    search = searched(world, 600, room=2)
+    assert max(alive) <= 2
+    assert search.found.best().kind is Kind.TOGETHER
+
+
+def test_a_training_that_does_not_run_is_told_at_once():
+    world = World(fails=lambda setting: out_of_memory())
+    with pytest.raises(BaselineFailed):
+        searched(world)
+    assert not world.open_trials
+
+
+def test_a_training_that_fails_later_leaves_what_was_measured():
+    world = World(sample_s=faster(jit=1.5))
+    world.fails = lambda s: out_of_memory() if s.is_as_it_was and world.now_s > 40 else None
+    search = searched(world)
+    assert "failed in a later round: out of memory" in search.notes[0]
+    assert verdicts(search)["XLA (jit_compile)"] is Verdict.NOT_TRIED
+
+
+def test_what_does_not_pay_in_the_steps_left_is_not_advised():
+    world = World(sample_s=faster(jit=1.5), compile_s=lambda s: 20.0 if s.jit else 0.5)
+    search = searched(world, steps_left=100)
+    row = search.found.rows()[0]
+    assert row.verdict is Verdict.NO_GAIN
+    assert "you have 100 left" in row.reason
+    assert search.found.best() is None
+
+
+def test_what_has_failed_gets_no_more_pairs():
+    failed = Tried(Candidate(Kind.XLA, "XLA", XLA), failure=out_of_memory())
+    assert not is_open(failed)
+
+
+@pytest.mark.parametrize(
+    ("gain", "cpu", "is_busy", "expected"),
+    [
+        (0.9, 0.7, True, True),
+        (0.9, 0.7, False, False),
+        (0.9, 1.0, True, False),
+        (0.6, 0.5, True, False),
+        (1.0, 1.2, False, True),
+    ],
+)
+def test_on_a_busy_machine_cpu_time_has_a_say_in_the_first_pair(gain, cpu, is_busy, expected):
+    pair = Pair(gain, cpu, 500, 500, 0.0, 0.01)
+    tried = Tried(Candidate(Kind.XLA, "XLA", XLA), [pair])
+    assert is_open(tried, is_busy=is_busy) is expected
+
+
+def test_time_that_is_left_is_used_for_a_first_pair_of_the_others():
+    # A process takes longer than was planned: three rounds of another one do not fit any more.
+    world = World(start_s=2.0)
+    world.sample_s = faster()
+    search = Search(world.machine(60.0))
+    search.begin()
+    search.room = 16
+    world.start_s = 6.0
+    candidates = choose(Circumstances(search.ready, 2), KINDS).candidates
+    search.try_alone(candidates)
+    search.close()
+    measured = [one for one in search.found.tried.values() if one.pairs]
+    assert len(measured) >= 5
+    assert world.now_s <= 60.0

@@ -1,0 +1,74 @@
+from quickfit.tuning.batches.notes import learning_rate
+from quickfit.tuning.batches.outcome import outcome
+
+from tuning.batches.machines import GB, Machine, error
+
+
+def notes_on(machine, **question):
+    return "\n".join(outcome(machine.search(**question)).notes)
+
+
+def test_the_same_samples_per_update_need_no_word():
+    assert learning_rate(32, 32) == ""
+
+
+def test_more_samples_per_update_are_told_with_a_rule_of_thumb():
+    told = learning_rate(32, 128)
+    assert told.startswith("128 samples per update instead of 32: 1/4 as many updates in an epoch.")
+    assert "The learning rate is not changed; to try: ×4 with SGD, ×2 with Adam" in told
+
+
+def test_fewer_samples_per_update_are_told_too():
+    assert "2× as many updates" in learning_rate(512, 256)
+    assert "×0.5 with SGD, ×0.707 with Adam" in learning_rate(512, 256)
+
+
+def test_no_rule_of_thumb_is_told_where_none_holds():
+    told = learning_rate(32, 4096)
+    assert "no rule of thumb reaches that far" in told
+    assert "SGD" not in told
+
+
+def test_an_unknown_batch_is_told_of_in_general():
+    assert learning_rate(None, 64).startswith("the learning rate is not changed")
+
+
+def test_the_gain_over_the_own_batch_is_told():
+    assert "1.5× the samples per second of your batch 32, input left out" in notes_on(Machine())
+
+
+def test_an_own_batch_that_is_a_little_faster_is_called_good():
+    told = notes_on(Machine(own=512))
+    assert "of your batch 512, input left out; batch 512 is good as well if it learns" in told
+
+
+def test_an_input_that_limits_is_told():
+    assert "your input is the limit" in notes_on(Machine(input_sample_s=0.001))
+
+
+def test_accumulation_is_told_with_what_differs():
+    told = notes_on(Machine(), effective=1000)
+    assert "BatchNormalization still sees single batches" in told
+    assert "schedules of the learning rate count updates" in told
+
+
+def test_what_kept_it_from_larger_sizes_is_told():
+    assert "larger ones were not tried: the data has 40 samples" in notes_on(Machine(samples=40))
+    assert "larger ones were not tried: limit=64" in notes_on(Machine(), limit=64)
+
+
+def test_sizes_that_end_in_an_error_are_told():
+    failures = {64: error(), 128: error()}
+    told = notes_on(Machine(failures=failures))
+    assert "batch 64, 128 ended in an error; `text` of its row" in told
+    assert "Is a batch size fixed" in told
+
+
+def test_a_busy_machine_is_told():
+    told = notes_on(Machine(foreign=0.8))
+    assert "other programs kept 0.8 of 2 cores busy meanwhile: times may be off" in told
+
+
+def test_sizes_that_were_not_side_by_side_are_told():
+    machine = Machine(held_bytes=lambda batch: 0.6 * GB + 2e7 * batch)
+    assert "memory was too short to measure all sizes side by side" in notes_on(machine)

@@ -1,0 +1,140 @@
+import pytest
+
+from quickfit.tuning.batches.outcome import outcome
+
+from tuning.batches.machines import GB, Machine, error, out_of_memory
+
+
+def plan_on(machine, **question):
+    plan = outcome(machine.search(**question))
+    assert not machine.alive
+    return plan
+
+
+def test_the_choice_is_run_again_with_the_users_own_input():
+    machine = Machine()
+    plan = plan_on(machine)
+    assert (plan.micro_batch, plan.accumulation, plan.effective_batch) == (256, 1, 256)
+    last = machine.started[-1]
+    assert last.batch == 256
+    assert last.in_memory is None
+    assert all(setting.in_memory for setting in machine.started[:-1])
+
+
+def test_a_choice_that_fails_when_run_again_gives_way_to_a_lower_one():
+    plan = plan_on(Machine(late_failures={256: out_of_memory(), 128: out_of_memory()}))
+    assert plan.micro_batch == 64
+    assert plan.notes[-2].startswith("batch 256 failed when it was run again")
+    row = next(row for row in plan.evidence if row.batch == 256)
+    assert row.words.startswith("failed when run again: out of memory")
+
+
+def test_nothing_is_recommended_where_everything_fails_when_run_again():
+    failures = {size: error() for size in (8, 16, 32, 64, 128, 256, 512)}
+    plan = plan_on(Machine(late_failures=failures, start_s=2))
+    assert plan.micro_batch is None
+    assert plan.reason.startswith("no size came to its end when it was run again")
+
+
+def test_an_effective_batch_is_made_of_parts():
+    plan = plan_on(Machine(), effective=1000)
+    assert (plan.micro_batch, plan.accumulation, plan.effective_batch) == (250, 4, 1000)
+
+
+def test_an_effective_batch_that_fits_is_one_step():
+    plan = plan_on(Machine(), effective=32)
+    assert (plan.micro_batch, plan.accumulation) == (32, 1)
+
+
+def test_an_effective_batch_without_divisors_is_rounded_up():
+    plan = plan_on(Machine(), effective=997)
+    assert plan.micro_batch * plan.accumulation == plan.effective_batch >= 997
+    assert any("997 samples cannot be split evenly: " in note for note in plan.notes)
+
+
+def test_the_largest_with_an_effective_batch_is_its_largest_part():
+    plan = plan_on(Machine(), mode="max", each=1.8 * GB, effective=6000)
+    assert plan.effective_batch == 6000
+    assert plan.micro_batch <= 1024
+
+
+def test_measurements_that_do_not_fit_are_no_ground_to_choose_on():
+    machine = Machine(step_s=lambda batch: 0.001 * batch * (5 if batch == 64 else 1), foreign=1.3)
+    plan = plan_on(machine)
+    assert plan.micro_batch is None
+    assert plan.reason.startswith("the times of a step do not lie on a rising line (")
+    assert "other programs kept 1.3 of 2 cores busy meanwhile. Try again" in plan.reason
+    assert plan.lines == ()
+    assert len(plan.evidence) == 5
+
+
+def test_a_larger_step_that_seems_faster_is_no_ground_to_choose_on():
+    times = {8: 0.014, 16: 0.016, 32: 0.018, 64: 0.011, 128: 0.018}
+    plan = plan_on(Machine(step_s=times.get, samples=200))
+    assert plan.micro_batch is None
+    assert "do not lie on a rising line (39 % off, more than 20 %)" in plan.reason
+
+
+def test_a_quiet_machine_is_not_blamed():
+    machine = Machine(step_s=lambda batch: 0.001 * batch * (5 if batch == 64 else 1))
+    reason = plan_on(machine).reason
+    assert "the machine was otherwise quiet. Give a larger budget_s, or choose" in reason
+
+
+def test_two_sizes_whose_rounds_differ_are_refused():
+    times = iter([0.01, 0.01, 0.02, 0.05] * 100)
+    machine = Machine(own=8, samples=16, step_s=lambda batch: next(times))
+    assert plan_on(machine).reason.startswith("the rounds differ from each other by ")
+
+
+def test_the_largest_needs_no_times():
+    machine = Machine(step_s=lambda batch: 0.001 * batch * (5 if batch == 64 else 1))
+    assert plan_on(machine, mode="max", each=2 * GB).micro_batch == 1024
+
+
+def test_one_size_that_there_was_time_for_is_no_choice():
+    plan = plan_on(Machine(start_s=25), budget_s=40)
+    assert plan.micro_batch is None
+    assert plan.reason == "in 40 s there was only time for batch 32. Give budget_s=250"
+
+
+def test_one_size_that_the_data_allow_is_kept():
+    plan = plan_on(Machine(own=5, samples=5))
+    assert plan.micro_batch == 5
+    assert plan.lines == ()
+
+
+def test_what_was_measured_before_ctrl_c_is_returned():
+    plan = plan_on(Machine(interrupt_at=64))
+    assert plan.is_partial
+    assert plan.micro_batch is None
+    assert plan.reason.startswith("interrupted")
+    assert [row.batch for row in plan.evidence if row.is_measured] == [32, 128]
+
+
+def test_ctrl_c_in_the_first_trial_leaves_an_empty_table():
+    plan = plan_on(Machine(interrupt_at=32))
+    assert plan.is_partial
+    assert not any(row.is_measured for row in plan.evidence)
+
+
+def test_no_size_within_the_limit_is_told():
+    failures = {size: out_of_memory() for size in (4, 2, 1)}
+    plan = plan_on(Machine(failures=failures), limit=4)
+    assert plan.reason.startswith("no size within the limit came to its end")
+
+
+def test_sizes_above_a_failure_are_not_tried():
+    machine = Machine(own=8, failures={n: out_of_memory() for n in (32, 64, 128, 256, 512)})
+    plan = plan_on(machine)
+    assert plan.micro_batch == 16
+    assert max(setting.batch or 0 for setting in machine.started) == 32
+
+
+@pytest.mark.parametrize("own", [1, 2, 3, 7, 8, 33, 100, 1000])
+@pytest.mark.parametrize("samples", [None, 1000, 4001])
+def test_any_batch_and_any_data_come_to_a_plan(own, samples):
+    plan = plan_on(Machine(own=own, samples=samples, start_s=2))
+    assert plan.micro_batch is not None
+    assert samples is None or plan.micro_batch <= samples
+    assert repr(plan)
