@@ -49,6 +49,8 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/data_training.py
 	$(BIN)/python benchmarks/data_generator.py
 	$(BIN)/python benchmarks/guard_cost.py
+	$(BIN)/python benchmarks/training_rows.py
+	$(BIN)/python benchmarks/tune.py
 
 clean:
 	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

@@ -33,7 +33,7 @@ def rows(found):
 def test_who_is_far_behind_another_of_its_kind_is_given_up_and_told_so():
     found = choosing(eight=1.3, many=1.5, twice=1.3, fourfold=1.9)
     assert found.rivals(list(found.tried)) == [MANY, TWICE, FOURFOLD]
-    assert found.tried[EIGHT].reason == "32 steps is faster"
+    assert found.tried[EIGHT].reason == "32 steps was ahead when both ran side by side"
 
 
 def test_who_is_near_stays():

@@ -54,7 +54,7 @@ class Choosing:
         for one in candidates:
             leader = leaders[one.kind]
             if one.kind in _ONE_OF and self.tried[one].mean < FAR_BEHIND * self.tried[leader].mean:
-                self.tried[one].reason = f"{leader.name} is faster"
+                self.tried[one].reason = f"{leader.name} was ahead when both ran side by side"
             else:
                 kept.append(one)
         return kept
