@@ -1,0 +1,215 @@
+"""Running `.tflite` files: types, batches, names, and files that are none."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from compression.quantizing.tiny_files import Tensor, sum_of
+from quickfit.compression.litert import Runner
+from quickfit.errors import ModelError, UsageError
+
+X = np.arange(12, dtype="float32").reshape(4, 3)
+INT8 = {"kind": "INT8", "scale": 0.5, "zero": -3}
+
+
+def test_a_batch_of_any_size_goes_in_and_comes_out():
+    run = Runner(sum_of(Tensor("x")))
+    for count in (4, 1, 3, 4):
+        np.testing.assert_array_equal(run(X[:count]), 2 * X[:count])
+
+
+def test_a_file_runs_as_its_content_does(tmp_path):
+    content = sum_of(Tensor("x"))
+    file = tmp_path / "sum.tflite"
+    file.write_bytes(content)
+    assert Runner(file).size_bytes == Runner(str(file)).size_bytes == len(content)
+    np.testing.assert_array_equal(Runner(file, threads=2)(X), 2 * X)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "uint8", "bool"])
+def test_numbers_of_every_type_are_taken(dtype):
+    values = X.astype(dtype)
+    np.testing.assert_array_equal(Runner(sum_of(Tensor("x")))(values), 2 * values.astype("float32"))
+
+
+def test_plain_lists_are_a_batch():
+    run = Runner(sum_of(Tensor("x")))
+    np.testing.assert_array_equal(run([[1, 2, 3]]), [[2, 4, 6]])
+    np.testing.assert_array_equal(run([X]), 2 * X)
+
+
+def test_real_numbers_go_through_the_steps_of_an_int8_file():
+    run = Runner(sum_of(Tensor("x", **INT8), output=Tensor("output_0", "INT8", scale=1.0)))
+    np.testing.assert_array_equal(run(X), 2 * X)
+    assert run(X).dtype == np.float32
+
+
+def test_integers_of_the_type_of_the_file_are_its_own_steps():
+    run = Runner(sum_of(Tensor("x", **INT8), output=Tensor("output_0", "INT8", scale=1.0)))
+    steps = np.full((1, 3), 7, "int8")  # (7 + 3) steps of 0.5
+    np.testing.assert_array_equal(run(steps), np.full((1, 3), 10.0))
+
+
+def test_a_number_beyond_the_steps_becomes_the_last_one():
+    run = Runner(sum_of(Tensor("x", **INT8), output=Tensor("output_0", "INT8", scale=2.0)))
+    np.testing.assert_array_equal(run(np.full((1, 3), 1e6)), np.full((1, 3), 130.0))
+
+
+def test_several_inputs_are_given_by_name_or_in_a_known_order():
+    content = sum_of(Tensor("b"), Tensor("a"))
+    np.testing.assert_array_equal(Runner(content)({"a": X, "b": 1 + X}), 2 * X + 1)
+    ordered = Runner(content, inputs=["b", "a"])
+    assert ordered.input_names == ("b", "a")
+    np.testing.assert_array_equal(ordered([X, 1 + X]), 2 * X + 1)
+
+
+def test_names_of_the_keras_model_fit_those_of_the_file():
+    run = Runner(sum_of(Tensor("my_image"), Tensor("b")))
+    np.testing.assert_array_equal(run({"my image": X, "b": X}), 2 * X)
+
+
+def test_a_list_of_inputs_whose_order_nobody_knows_is_refused():
+    run = Runner(sum_of(Tensor("b"), Tensor("a")))
+    with pytest.raises(UsageError, match=r"a list of 2\. Give its inputs by name: run\(\{'"):
+        run([X, X])
+
+
+def test_names_that_the_file_does_not_have_are_told():
+    run = Runner(sum_of(Tensor("b"), Tensor("a")))
+    with pytest.raises(UsageError, match=r"given the names \['b', 'c'\]"):
+        run({"b": X, "c": X})
+    with pytest.raises(UsageError, match=r"inputs=\['b', 'x'\]: these bytes has the inputs"):
+        Runner(sum_of(Tensor("b"), Tensor("a")), inputs=["b", "x"])
+
+
+def test_a_dict_of_outputs_stays_one():
+    run = Runner(sum_of(Tensor("x"), output=Tensor("kind")))
+    assert run.output_names == ("kind",)
+    np.testing.assert_array_equal(run(X)["kind"], 2 * X)
+
+
+def test_a_file_for_one_sample_takes_a_batch_in_parts():
+    np.testing.assert_array_equal(Runner(sum_of(Tensor("x", shape=(1, 3))))(X), 2 * X)
+
+
+def test_the_last_part_of_a_batch_is_filled_up_and_cut_again():
+    run = Runner(sum_of(Tensor("x", shape=(3, 3))))
+    np.testing.assert_array_equal(run(X), 2 * X)
+    np.testing.assert_array_equal(run(X[:2]), 2 * X[:2])
+
+
+def test_a_file_without_a_signature_runs():
+    run = Runner(sum_of(Tensor("x"), signatures=()))
+    np.testing.assert_array_equal(run(X), 2 * X)
+
+
+def test_operators_are_counted_with_their_types():
+    assert Runner(sum_of(Tensor("x"))).op_counts() == {("ADD", "float32"): 1}
+    assert Runner(sum_of(Tensor("x", **INT8))).op_counts() == {("ADD", "int8"): 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(X[0], r"has the shape \(3,\); .*takes \(any, 3\).*x\[None\]", id="no batch"),
+        pytest.param(X[:, :2], r"has the shape \(4, 2\); the model takes \(any, 3\)", id="size"),
+        pytest.param(X[:0], "There is nothing in it", id="empty"),
+        pytest.param(np.array([["a", "b", "c"]]), "which are no numbers", id="text"),
+        pytest.param(None, "which are no numbers", id="nothing"),
+    ],
+)
+def test_an_input_that_does_not_fit_is_refused(given, message):
+    with pytest.raises(UsageError, match=message):
+        Runner(sum_of(Tensor("x")))(given)
+
+
+def test_batches_of_different_sizes_are_refused():
+    with pytest.raises(UsageError, match=r"different sizes: \{'a': 2, 'b': 4\}"):
+        Runner(sum_of(Tensor("a"), Tensor("b")))({"a": X[:2], "b": X})
+
+
+def test_nan_does_not_become_an_integer():
+    with pytest.raises(UsageError, match="NaN or infinity"):
+        Runner(sum_of(Tensor("x", **INT8)))(X * np.nan)
+
+
+def test_fractions_do_not_become_indices():
+    run = Runner(sum_of(Tensor("x", "INT32")))
+    np.testing.assert_array_equal(run(X), 2 * X)
+    with pytest.raises(UsageError, match=r"takes whole numbers \(int32\), and was given float32"):
+        run(X + 0.5)
+    with pytest.raises(UsageError, match="from 0 to 1099511627776"):
+        run(np.array([[0, 1, 2**40]]))
+
+
+def test_threads_from_one():
+    with pytest.raises(UsageError, match="threads=0"):
+        Runner(sum_of(Tensor("x")), threads=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"", "it is empty", id="empty"),
+        pytest.param(b"PK\x03\x04" + bytes(20), "a zip file, as .keras files are", id="keras"),
+        pytest.param(b"\x89HDF\r\n\x1a\n", "it is HDF5", id="h5"),
+        pytest.param(b"hello world", "it begins with b'hello wo'", id="text"),
+    ],
+)
+def test_a_file_of_another_kind_is_told(tmp_path, content, message):
+    file = tmp_path / "model.tflite"
+    file.write_bytes(content)
+    with pytest.raises(ModelError, match=f"not a .tflite file .*{message}"):
+        Runner(file)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(ModelError, match="cannot be read \\(No such file"):
+        Runner(tmp_path / "none.tflite")
+
+
+def test_several_models_in_a_file_are_told():
+    with pytest.raises(ModelError, match=r"2 signatures \(one, two\)"):
+        Runner(sum_of(Tensor("x"), signatures=("one", "two")))
+
+
+def test_half_a_file_is_told():
+    content = sum_of(Tensor("x"))
+    for size in range(8, len(content) - 8, 7):
+        with pytest.raises(ModelError, match="damaged or not complete"):
+            Runner(content[:size])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(b"tensor_x", b"tensor\xff\xfe", id="a name that is no text"),
+        pytest.param(b"output_0", b"outpu\xff\xff0", id="an output that is no text"),
+        pytest.param(b"serving_default", b"serving_\xffefault", id="a signature that is no text"),
+    ],
+)
+def test_a_damaged_name_is_told(old, new):
+    content = sum_of(Tensor("x"))
+    assert old in content
+    with pytest.raises(ModelError, match=r"damaged or not complete .*utf-8"):
+        Runner(content.replace(old, new))
+
+
+def test_without_the_runtime_a_command_installs_it():
+    code = (
+        "import sys; sys.modules['ai_edge_litert.interpreter'] = None\n"
+        "from quickfit.compression.litert import Runner\n"
+        "from quickfit.errors import ModelError\n"
+        "try: Runner(b'1234TFL3' + bytes(20))\n"
+        "except ModelError as error: print(error)\n"
+        "assert 'tensorflow' not in sys.modules and 'keras' not in sys.modules"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'quickfit[litert]'" in said.stdout
+
+
+def test_nothing_is_printed_while_a_file_is_opened_and_run(capfd):
+    Runner(sum_of(Tensor("x")))(X)
+    assert capfd.readouterr() == ("", "")
