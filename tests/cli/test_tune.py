@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 import typer
 
@@ -199,10 +200,13 @@ def started(folder, *words):
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        # Where a shell started the tests in the background, Ctrl-C would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_real_training_is_measured_and_everything_is_told(tmp_path):
     words = ("--only", "xla", "--budget", "2m", "--format", "json", "small:build")
     with started(tmp_path, *words) as process:
@@ -221,6 +225,7 @@ def test_a_real_training_is_measured_and_everything_is_told(tmp_path):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_model_that_is_not_compiled_is_told_with_the_line_to_add(tmp_path):
     with started(tmp_path, "small:not_compiled") as process:
         out, err = process.communicate(timeout=120)
@@ -231,18 +236,17 @@ def test_a_model_that_is_not_compiled_is_told_with_the_line_to_add(tmp_path):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_ctrl_c_leaves_a_partial_table_and_no_process(tmp_path):
     with started(tmp_path, "--only", "steps", "small:build") as process:
         for line in process.stderr:
             if "round 1 of 3" in line:
                 break
-        children = subprocess.run(
-            ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False
-        ).stdout.split()
+        children = psutil.Process(process.pid).children()
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
     assert "Interrupted: this is what was known by then." in out
     assert "steps per call" in out
     assert children
-    assert not [pid for pid in children if os.path.exists(f"/proc/{pid}")]
+    assert not any(child.is_running() for child in children)

@@ -108,6 +108,7 @@ print(are_equal(before, made.get_weights()), made.optimizer.skipped)
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_two_replicas_leave_an_update_out_together(pytestconfig):
     env = {"PYTHONPATH": str(pytestconfig.rootpath / "tests"), "TF_CPP_MIN_LOG_LEVEL": "2"}
     done = subprocess.run(

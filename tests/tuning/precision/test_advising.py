@@ -85,6 +85,7 @@ def test_something_that_is_no_model_is_refused(models):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_measurement_shows_speed_memory_and_loss_and_leaves_the_model_alone(tmp_path):
     script = tmp_path / "advise.py"
     script.write_text(SCRIPT)

@@ -59,6 +59,7 @@ def test_one_that_was_never_started_can_be_closed(folder):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_several_steps_per_call_learn_the_same_and_nothing_is_left(folder, capfd):
     recipe = by_name("mytraining:build", cwd=folder)
     plain = Trial(recipe, Setting())
@@ -86,6 +87,7 @@ def test_several_steps_per_call_learn_the_same_and_nothing_is_left(folder, capfd
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_memory_that_is_not_there_is_told_and_the_parent_lives(folder):
     recipe = by_name("mytraining:large", cwd=folder)
     with Trial(recipe, Setting(), limit_bytes=150_000_000) as trial:
@@ -95,6 +97,7 @@ def test_memory_that_is_not_there_is_told_and_the_parent_lives(folder):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_an_error_of_the_user_is_told_with_their_line(folder):
     with Trial(by_name("mytraining:broken", cwd=folder), Setting()) as trial:
         with pytest.raises(TrialFailed) as caught:
@@ -123,6 +126,7 @@ with Trial(by_name("mytraining:build", cwd=Path(sys.argv[1])), Setting()) as tri
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_ctrl_c_leaves_no_child_and_no_folder(folder):
     ran = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(folder)],
