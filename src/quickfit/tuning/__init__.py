@@ -52,3 +52,7 @@ def __getattr__(name: str) -> Any:  # loaded when it is used
     if name in _HOMES:
         return getattr(import_module(f"quickfit.tuning.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'quickfit.tuning' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:  # for completion in notebooks
+    return sorted({*globals(), *__all__})
