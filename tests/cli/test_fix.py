@@ -158,3 +158,24 @@ def test_settings_are_tried_where_that_is_asked_for(told):
     fix(["train.py"], tune=True)
     fix(["train.py"])
     assert [request.tunes for request in told] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--apply", "--diff", "train.py"), b"fix: --apply and --diff do not go together"),
+        (("--apply", "--diff"), b"fix: --apply and --diff do not go together"),
+        (("--undo", "--apply"), b"fix: --undo puts back what was written last"),
+        (("--undo", "train.py"), b"does nothing about a script"),
+        (("--no-proof", "--apply", "train.py"), b"with --no-proof nothing is"),
+    ],
+)
+def test_options_that_speak_against_each_other_are_refused_before_anything_runs(home, words, said):
+    done = quickfit(home, "fix", *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert [path.name for path in home.iterdir()] == ["train.py"]
+
+
+def test_what_nobody_has_tried_is_written_where_that_is_insisted_on(told, home):
+    fix(["train.py"], no_proof=True, apply=True, force=True)
+    assert "num_parallel_calls" in (home / "train.py").read_text()

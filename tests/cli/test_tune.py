@@ -123,6 +123,11 @@ def test_an_interrupted_one_shows_its_table_and_ends_as_interrupted(monkeypatch,
         (["train.py"], {"steps_left": -1}, "nothing is left to train"),
         (["no/such.py:build"], {}, "there is no file no/such.py"),
         (["a b:build"], {}, "does not name a function"),
+        (["train:build", "extra", "4"], {}, "    quickfit tune train.py extra 4"),
+        (["."], {}, "tune: . is a folder. Name a script in it, or a function:"),
+        (["../a/train:tiny"], {}, "There is no file ../a/train.py in "),
+        (["train.py"], {"undo": True}, "    quickfit fix --undo"),
+        ([], {"undo": True}, "    quickfit fix --undo"),
     ],
 )
 def test_a_wrong_command_line_is_told(words, more, message, monkeypatch, tmp_path):
@@ -130,6 +135,25 @@ def test_a_wrong_command_line_is_told(words, more, message, monkeypatch, tmp_pat
     with pytest.raises(UsageError) as caught:
         tune(words, **more)
     assert message in str(caught.value)
+
+
+def test_a_path_without_its_ending_is_told_with_the_file(monkeypatch, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "train.py").touch()
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")
+    with pytest.raises(UsageError, match=r"Name the file:\n    ../a/train.py:tiny$"):
+        tune(["../a/train:tiny"])
+
+
+def test_ctrl_c_before_anything_was_measured_is_one_line(monkeypatch, capsys):
+    def advised(*words, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(advising, "advised", advised)
+    with pytest.raises(KeyboardInterrupt):
+        tune(["train:build"])
+    assert capsys.readouterr().err == "quickfit: interrupted before anything was measured\n"
 
 
 def test_a_missing_tensorflow_is_told(monkeypatch, tmp_path):
@@ -250,3 +274,22 @@ def test_ctrl_c_leaves_a_partial_table_and_no_process(tmp_path):
     assert "steps per call" in out
     assert children
     assert not any(child.is_running() for child in children)
+
+
+@pytest.mark.tf
+@pytest.mark.tf_any
+def test_a_signal_to_end_leaves_no_process_and_no_folder(tmp_path, monkeypatch):
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    with started(tmp_path, "--only", "steps", "small:build") as process:
+        for line in process.stderr:
+            if "round 1 of 3" in line:
+                break
+        children = psutil.Process(process.pid).children()
+        assert list((tmp_path / "scratch").iterdir())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+    assert children
+    assert not any(child.is_running() for child in children)
+    assert not list((tmp_path / "scratch").iterdir())

@@ -1,9 +1,11 @@
 """What is being done: one line on a terminal, few lines in a pipe."""
 
 import io
+import threading
 
 import pytest
 
+from quickfit.fixing import progress
 from quickfit.fixing.progress import QUIET_S, WIDTH, Ticker
 
 
@@ -85,3 +87,31 @@ def test_a_stream_that_takes_ascii_alone_gets_ascii():
     ticker.begin("größe")
     stream.flush()
     assert raw.getvalue().startswith(b"quickfit: gr")
+
+
+def test_in_a_pipe_what_is_done_now_is_said_although_nothing_new_is_told(clock):
+    stream = io.StringIO()
+    ticker = Ticker(stream, clock=clock)
+    ticker.begin("1 of 7: XLA")
+    ticker.tell("comparing results")
+    clock.now_s += QUIET_S
+    ticker.repeat()
+    assert stream.getvalue() == "quickfit: 1 of 7: XLA\nquickfit: 1 of 7: XLA · comparing results\n"
+
+
+def test_the_time_left_goes_on_while_nothing_is_told():
+    stream, left = Terminal(), iter((90.0, 89.0))
+    ticker = Ticker(stream, lambda: next(left))
+    ticker.tell("comparing results")
+    ticker.repeat()
+    assert stream.getvalue().endswith("\rquickfit: comparing results · 89 s of the budget left")
+
+
+def test_a_beating_line_is_repeated_until_it_is_over(monkeypatch):
+    monkeypatch.setattr(progress, "BEAT_S", 0.0)
+    beats = threading.Event()
+    ticker = Ticker(Terminal(), lambda: beats.set() or 1.0)
+    before = threading.active_count()
+    with ticker.beating():
+        assert beats.wait(60.0)
+    assert threading.active_count() == before

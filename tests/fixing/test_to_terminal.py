@@ -162,3 +162,30 @@ def test_a_place_in_a_notebook_is_named_by_its_cell(home):
     finding = generator_finding()
     one = Unrecognised(replace(finding, where=where))
     assert "at In [3]:2: no edit" in shown(story(home, without=[one]))
+
+
+def test_a_setting_that_is_not_proven_is_one_line_without_a_diff(home):
+    one = outcome(
+        home / "train.py", BATCH, cause="batch 256 (×8)", kind=FixClass.MAY_CHANGE_RESULTS,
+        why="not tried", ratios=(), results="", predicted=None,
+    )  # fmt: skip
+    text = shown(story(home, one))
+    assert "\nSettings that are not proven:\nbatch 256 (×8): Run the map on several thr" in text
+    assert "--- a/train.py" not in text
+    accepted = outcome(home / "train.py", BATCH, cause="batch 256 (×8)")
+    assert "--- a/train.py" in shown(story(home, accepted))
+
+
+def test_a_class_is_never_broken(home):
+    one = outcome(
+        home / "train.py", BATCH, cause="input-pipeline-of-many-small-files and a long name",
+        kind=FixClass.MAY_CHANGE_RESULTS, why="the results are others: same rows in an epoch " * 3,
+        results="same rows in an epoch (1,024 rows), in another order; losses within 3e-01",
+    )  # fmt: skip
+    assert "may-change-results" in shown(story(home, one))
+
+
+def test_what_is_of_the_machine_shows_no_code(home):
+    told = story(home, without=[Unrecognised(generator_finding(is_of_machine=True), "")])
+    own = story(home, without=[Unrecognised(generator_finding(), "")])
+    assert len(shown(told).splitlines()) < len(shown(own).splitlines())

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from quickfit.errors import FixError
+from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes.change import Change, Edit
 from quickfit.fixing import proven, tuned, write
@@ -78,7 +78,12 @@ def machine(home, monkeypatch):
     def prepare(failure="", wait_s=0.001, only_left=False, **ratios):
         recording = builders.recording(input_wait_s=wait_s)
         told = story(home, recording=recording)
-        monkeypatch.setattr(tuned, "begun", lambda *args: (told, Observed(home, 4.0, failure)))
+
+        def begun(request, *args):
+            told.target = request.target
+            return told, Observed(home, 4.0, failure)
+
+        monkeypatch.setattr(tuned, "begun", begun)
         monkeypatch.setattr(tuned, "Prover", Proofs)
         left = [replace(one, made="`compile` has `**`") for one in offers]
         monkeypatch.setattr(tuned, "offers_of", lambda *args: left if only_left else offers)
@@ -223,6 +228,50 @@ def test_an_interrupt_shows_and_keeps_what_was_known(home, machine):
     assert [one.cause for one in proven.read(home)] == ["XLA"]
 
 
+def test_an_interrupt_of_the_first_trial_says_of_every_setting_that_it_was_not_tried(home, machine):
+    machine(XLA="interrupt")
+    out = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        tune(TuneRequest(Target(script="train.py")), Asked(), out=out, err=io.StringIO())
+    assert "XLA, 32 steps, batch 64: not tried: interrupted" in out.getvalue()
+    assert "threads: not tried: there is one core" in out.getvalue()
+    assert "by an edit that is certain" not in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("asked", "as_json", "said"),
+    [
+        (Asked(applies=True, prints_patch=True), False, "--apply and --diff do not go together"),
+        (Asked(applies=True), True, "--apply and --format json do not go together"),
+        (Asked(prints_patch=True), True, "--diff and --format json do not go together"),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused_before_anything_runs(home, asked, as_json, said):
+    request = TuneRequest(Target(script="no-such.py"), as_json=as_json)
+    with pytest.raises(UsageError, match=f"^tune: {said}"):
+        tune(request, asked, out=io.StringIO(), err=io.StringIO())
+
+
+def test_apply_says_first_which_classes_are_only_shown(home, machine):
+    machine(XLA=FAST)
+    _, err = run(Asked(applies=True))
+    assert err.startswith(
+        "quickfit: --apply writes no settings of class equivalent or may-change-results: these are"
+        " only shown.\nTo write them too: --accept equivalent --accept may-change-results\n"
+    )
+    assert "only shown" not in run()[1]
+    all_of = Asked(applies=True, accepted=frozenset({"equivalent", "may-change-results"}))
+    assert "only shown" not in run(all_of)[1]
+
+
+def test_a_budget_in_which_nothing_can_be_measured_is_refused(home, machine):
+    machine()
+    with pytest.raises(UsageError, match=r"train\.py: a budget of 45 s is too small for it"):
+        run(budget_s=45.0)
+    with pytest.raises(UsageError, match=r"no trial of a script is begun with less than 40 s"):
+        run(budget_s=10.0)
+
+
 def test_input_that_is_the_limit_is_said_first(home, machine):
     machine(wait_s=0.05)
     out, _ = run()
@@ -242,6 +291,26 @@ def test_a_script_that_makes_no_step_cannot_be_tuned(home, machine):
         run()
     assert str(caught.value) == (
         "train.py: ended with exit code 1: KeyError: 'x'\n"
+        "There is no training to tune. To see what it does:\n    quickfit run train.py"
+    )
+
+
+def test_a_module_is_named_with_its_arguments_as_it_is_run(home, machine):
+    machine(failure="ended with exit code 1: KeyError: 'x'")
+    request = TuneRequest(Target(module="proj.main", args=("4",)))
+    with pytest.raises(FixError, match=r"    quickfit run -m proj\.main 4$"):
+        tune(request, Asked(), out=io.StringIO(), err=io.StringIO())
+
+
+def test_a_script_that_is_not_safe_to_try_is_told_about_tuning_not_fixes(home, monkeypatch):
+    def refuse(*args):
+        raise Observed(home, 0.0, "cannot be tried safely: x.py:2 deletes a").unprovable("x.py")
+
+    monkeypatch.setattr(tuned, "begun", refuse)
+    with pytest.raises(FixError) as caught:
+        run()
+    assert str(caught.value) == (
+        "x.py: cannot be tried safely: x.py:2 deletes a\n"
         "There is no training to tune. To see what it does:\n    quickfit run train.py"
     )
 

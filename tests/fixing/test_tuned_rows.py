@@ -22,6 +22,12 @@ TRAINING = Training(32, 0.1, 100, 300)
         ),
         pytest.param(tried(XLA, *SLOW, why="gains less"), Verdict.SLOWER, "", id="slower"),
         pytest.param(tried(XLA, 0.9, why="gains less"), Verdict.SLOWER, "", id="one slow pair"),
+        pytest.param(
+            tried(XLA, 1.2, 6.3, why="the time was used up after 2 of 3 pairs"),
+            Verdict.NOT_DECIDED,
+            "the time was used up after 2 of 3 pairs",
+            id="too few pairs",
+        ),
         pytest.param(Tried(XLA, why="on already"), Verdict.NOT_TRIED, "on already", id="left"),
         pytest.param(
             tried(XLA, why="not tried: the time is used up"),

@@ -6,8 +6,8 @@ import pytest
 
 from fixing.tuned_runs import BATCH64, FAST, FASTER, SAME, STEPS32, XLA, tried, watched
 from quickfit.fixing.tuned import Tuned
-from quickfit.fixing.tuned_text import as_json, write_tuned
-from quickfit.fixing.tuned_trials import Training, Tried
+from quickfit.fixing.tuned_text import write_tuned
+from quickfit.fixing.tuned_trials import INTERRUPTED, Training, Tried
 from stories import story
 
 
@@ -16,13 +16,12 @@ def shown(tmp_path):
     """Return what is written about settings that were tried."""
 
     def show(*found, together=None, color=False, encoding=None, training=None, **given):
-        told = story(tmp_path)
+        told = story(tmp_path, is_interrupted=given.pop("is_interrupted", False))
         training = training or Training(32, 0.1, 100, 300)
         tuned = Tuned(told, watched(**given), training, list(found), together)
         buffer = io.BytesIO()
         stream = io.TextIOWrapper(buffer, encoding=encoding or "utf-8")
         write_tuned(tuned, stream, color=color)
-        assert as_json(tuned)["rows"]
         return buffer.getvalue().decode(encoding or "utf-8")
 
     return show
@@ -82,3 +81,24 @@ def test_color_is_for_terminals(shown):
 
 def test_a_terminal_without_signs_gets_plain_ones(shown):
     assert "Advised: XLA (jit_compile)" in shown(tried(XLA, *FAST), encoding="ascii")
+
+
+def test_an_interrupt_before_anything_was_measured_is_not_called_a_lack_of_edits(shown):
+    text = shown(Tried(XLA, why=INTERRUPTED), is_interrupted=True)
+    assert "XLA (jit_compile): not tried: interrupted" in text
+    assert "Nothing was measured before that, so that nothing can be advised." in text
+    assert "by an edit that is certain" not in text
+
+
+def test_the_class_stands_below_the_name(shown):
+    text = shown(tried(XLA, *FAST), Tried(STEPS32, why="an epoch has only 20 steps"))
+    assert "may-change-results" in text
+    assert "--apply writes same-results; the others need --accept and their class." in text
+
+
+def test_what_was_measured_too_little_is_named_with_the_command_that_decides(shown):
+    text = shown(tried(XLA, 3.0, 4.5, why="the time was used up after 2 of 3 pairs"))
+    assert "no gain" not in text
+    assert "Nothing can be advised yet." in text
+    assert "Not decided: XLA (jit_compile) 3." in text
+    assert "More time decides:\n    quickfit tune --budget 1200s --only xla train.py\n" in text

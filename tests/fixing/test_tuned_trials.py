@@ -21,7 +21,7 @@ from fixing.tuned_runs import (
 from quickfit.findings import FixClass
 from quickfit.fixes.files import read_source
 from quickfit.fixing.sources import Sources
-from quickfit.fixing.tuned_seen import TrialFolders
+from quickfit.fixing.tuned_seen import Seen, TrialFolders
 from quickfit.fixing.tuned_trials import (
     LATE,
     OUT_OF_TIME,
@@ -102,7 +102,13 @@ def test_what_cannot_be_edited_is_told_and_not_counted(bench):
 @pytest.mark.parametrize(
     ("first", "ratios", "second", "why"),
     [
-        pytest.param(STEPS32, FAST, STEPS8, "32 steps per call gain as much or more", id="more"),
+        pytest.param(
+            STEPS32,
+            FAST,
+            STEPS8,
+            "32 steps per call, which saves more calls, gains already",
+            id="more",
+        ),
         pytest.param(
             STEPS32, SAME, STEPS8, "32 steps per call gain nothing, and fewer gain less", id="none"
         ),
@@ -154,12 +160,16 @@ def test_a_trial_that_the_end_of_the_budget_ended_has_not_failed(bench):
     assert found[0].outcome.why == "gains less than 1.05×"
 
 
-def test_an_interrupt_leaves_what_was_known(bench):
-    made = [offer(one.kind, one.name, path=bench.path) for one in (XLA, STEPS32)]
+def test_an_interrupt_leaves_what_was_known_and_says_so_of_the_rest(bench):
+    made = [offer(one.kind, one.name, path=bench.path) for one in (XLA, STEPS32, BATCH64)]
+    made.append(replace(BATCH128, made="an epoch has only 3 steps"))
     found = []
     with pytest.raises(KeyboardInterrupt):
         try_all(made, bench({STEPS32.name: "interrupt"}), lambda text: None, found)
-    assert [one.offer.name for one in found] == [XLA.name]
+    assert [one.offer.name for one in found] == [one.name for one in made]
+    assert found[0].outcome is not None
+    rest = [(one.outcome, one.why) for one in found[1:]]
+    assert rest == [(None, "interrupted")] * 2 + [(None, "an epoch has only 3 steps")]
 
 
 def test_a_setting_is_proven_on_top_of_what_was_accepted(bench):
@@ -263,3 +273,30 @@ def test_what_does_not_pay_in_the_steps_left_is_not_worth_having(bench, monkeypa
     found = here.tried(one, one.change)
     assert found.why == "it pays after 991 steps, and you have 200 left"
     assert not found.is_worth_having
+
+
+@pytest.mark.parametrize(
+    ("kind", "agrees", "expected"),
+    [
+        (Kind.STEPS, FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS),
+        (Kind.XLA, FixClass.EQUIVALENT, FixClass.EQUIVALENT),
+        (Kind.BATCH, FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS),
+    ],
+)
+def test_a_setting_gets_the_class_that_its_results_prove(
+    bench, monkeypatch, kind, agrees, expected
+):
+    monkeypatch.setattr(TrialFolders, "seen", lambda *args: Seen(agrees=agrees))
+    one = offer(kind, "it", path=bench.path)
+    found = bench({"it": FAST}).tried(one, one.change)
+    assert (found.outcome.kind, found.outcome.change.kind) == (expected, expected)
+
+
+def test_together_claims_no_more_than_may_change_results(bench):
+    best = [
+        tried(offer(kind, name, path=bench.path, claimed=FixClass.EQUIVALENT), *FAST)
+        for kind, name in ((Kind.XLA, "XLA"), (Kind.THREADS, "threads"))
+    ]
+    here = bench({})
+    try_together(best, here, lambda text: None)
+    assert here.prover.claims[0].change.kind is FixClass.MAY_CHANGE_RESULTS

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from quickfit.errors import FixError
+from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixing import proven, write
 from quickfit.fixing.story import Request
@@ -215,3 +215,45 @@ def test_a_file_elsewhere_is_named_in_full(home, fix, tmp_path, monkeypatch):
     out = io.StringIO()
     write.fix(Request(), Asked(applies=True), out=out, err=io.StringIO())
     assert f"in {home / 'train.py'}\n" in out.getvalue()
+
+
+def test_a_second_apply_says_that_it_is_written_already(home, fix):
+    fix(outcome(home / "train.py"), asked=Asked(applies=True))
+    out = io.StringIO()
+    write.apply_last(home, Asked(applies=True), out)
+    assert out.getvalue() == (
+        "Already written: sequential-map\nAs it was before: quickfit fix --undo\n"
+    )
+    assert text(home) == FIXED
+
+
+def test_what_was_written_in_part_is_undone_first(home, fix):
+    larger = outcome(home / "train.py", BATCH, cause="tiny-batch", kind=MAY)
+    fix(outcome(home / "train.py"), larger, asked=Asked(applies=True))
+    with pytest.raises(FixError) as caught:
+        write.apply_last(home, Asked(applies=True, accepted=frozenset({MAY.value})), io.StringIO())
+    assert str(caught.value) == (
+        "sequential-map: already written, without tiny-batch. To write all of them at once:\n"
+        "    quickfit fix --undo\n    quickfit fix --apply --accept may-change-results"
+    )
+    assert text(home) == FIXED
+
+
+def test_apply_and_diff_together_are_refused_before_anything_runs(home):
+    asked = Asked(applies=True, prints_patch=True)
+    for call in (
+        lambda: write.fix(Request(), asked, out=io.StringIO(), err=io.StringIO()),
+        lambda: write.apply_last(home, asked, io.StringIO()),
+    ):
+        with pytest.raises(UsageError, match="fix: --apply and --diff do not go together"):
+            call()
+
+
+def test_with_settings_apply_says_first_which_are_only_shown(home, monkeypatch):
+    monkeypatch.setattr(write, "told", lambda request, err: story(home))
+    said = []
+    for tunes in (True, False):
+        err = io.StringIO()
+        write.fix(Request(tunes=tunes), Asked(applies=True), out=io.StringIO(), err=err)
+        said.append("settings of class equivalent or may-change-results" in err.getvalue())
+    assert said == [True, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -106,6 +107,11 @@ def fix(
     """
     from quickfit.fixing import write
 
+    _check_together(
+        {"--undo": undo, "--apply": apply, "--diff": diff, "--tune": tune}
+        | {"--no-proof": no_proof, "a script": bool(words or module)},
+        forces=force,
+    )
     if undo:
         write.undo(Path.cwd(), sys.stdout)
         return
@@ -122,6 +128,26 @@ def fix(
     request = asked_for(words or [], module, only or [], budget, proves=not no_proof)
     request = dataclasses.replace(request, tunes=tune)
     write.fix(request, asked, out=sys.stdout, err=sys.stderr)
+
+
+def _check_together(given: Mapping[str, bool], *, forces: bool) -> None:
+    """Refuse options that speak against each other, before anything is run.
+
+    Raises:
+        UsageError: they do.
+    """
+    beside = [name for name, is_given in given.items() if is_given and name != "--undo"]
+    if given["--undo"] and beside:
+        raise UsageError(
+            f"fix: --undo puts back what was written last, and does nothing about {beside[0]}.\n"
+            "Give it alone:\n    quickfit fix --undo"
+        )
+    writes = [name for name in ("--apply", "--diff") if given[name]]
+    if given["--no-proof"] and writes and not forces:
+        raise UsageError(
+            f"fix: {writes[0]} is for what was proven, and with --no-proof nothing is.\n"
+            f"Leave --no-proof out, or take what nobody has tried: {writes[0]} --no-proof --force"
+        )
 
 
 def asked_for(

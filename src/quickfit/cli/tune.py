@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +33,7 @@ OPTIONS = {
     "--accept": True,
     "--apply": False,
     "--diff": False,
+    "--undo": False,
     "--help": False,
 }
 # Narrower than this, the table is unreadable; wider, the eye loses the line.
@@ -132,6 +135,7 @@ def tune(
         list[Accept] | None,
         typer.Option(help="Of a script: write changes of this class too."),
     ] = None,
+    undo: Annotated[bool, typer.Option("--undo", hidden=True)] = False,
 ) -> None:
     """Measure which settings make a training faster: on this machine, this model and its data.
 
@@ -147,9 +151,14 @@ def tune(
     Tried are: xla (jit_compile), steps (steps_per_execution 8 and 32), batch (twice and four
     times as large), precision (16 bits, where the hardware has units for it), threads; each alone,
     then the winners together. The training as it is and the changed one take turns in processes
-    of their own, three times at least; a gain under 1.05× is none. Nothing is written, and the
-    trained models are thrown away. Ctrl-C shows what is known by then.
+    of their own, three times at least; a gain under 1.05× is none. No file of yours changes
+    without --apply, and the trained models are thrown away. Ctrl-C shows what is known by then.
     """
+    if undo:
+        raise UsageError(
+            "tune: --undo is an option of `fix`; it takes back what tune has written too.\n"
+            "    quickfit fix --undo"
+        )
     if module is None and not words:
         raise UsageError(
             "tune: no function and no script was given.\nName one:\n"
@@ -157,12 +166,26 @@ def tune(
         )
     asked = Asked(budget, tuple(only or ()), tuple(also or ()), steps_left, shape)
     target = script_of(words or [], module)
-    if target is not None:
-        _tune_script(target, asked, (apply, diff, accept))
-        return
-    assert words
-    _check_function(words, applies=apply or diff or bool(accept))
-    _tune_function(words[0], asked)
+    with _ended_cleanly():
+        if target is not None:
+            _tune_script(target, asked, (apply, diff, accept))
+            return
+        assert words
+        _check_function(words, applies=apply or diff or bool(accept))
+        _tune_function(words[0], asked)
+
+
+@contextmanager
+def _ended_cleanly() -> Iterator[None]:
+    """End by the signal that asks for it, but only after children and folders are gone."""
+    from quickfit.launch.process import Ending, end_as
+    from quickfit.tuning.advice.ending import Ended, ended_by_signals
+
+    try:
+        with ended_by_signals():
+            yield
+    except Ended as ended:
+        end_as(Ending(None, ended.number))
 
 
 def script_of(words: list[str], module: str | None) -> Target | None:
@@ -179,6 +202,12 @@ def script_of(words: list[str], module: str | None) -> Target | None:
         return None
     if Path(words[0]).is_file() or words[0].endswith(".py"):
         return Target(script=words[0], args=tuple(words[1:]))
+    if Path(words[0]).is_dir():
+        raise UsageError(
+            f"tune: {words[0]} is a folder. Name a script in it, or a function:\n"
+            f"    quickfit tune {Path(words[0]) / 'train.py'}\n"
+            f"    quickfit tune {Path(words[0]) / 'train.py'}:build"
+        )
     raise UsageError(
         f"tune: {words[0]} is no file, and a function is named with a colon.\n"
         f"Name the function that returns a compiled model and its data:\n"
@@ -189,9 +218,13 @@ def script_of(words: list[str], module: str | None) -> Target | None:
 def _check_function(words: list[str], *, applies: bool) -> None:
     if len(words) > 1:
         rest = " ".join(words[1:])
+        text = f"tune: {rest} stands behind {words[0]}, and a function gets no arguments."
+        if words[1].startswith("-"):
+            raise UsageError(f"{text}\nOptions go first:\n    quickfit tune {rest} {words[0]}")
         raise UsageError(
-            f"tune: {rest} stands behind {words[0]}, and a function gets no arguments.\n"
-            f"Options go first:\n    quickfit tune {rest} {words[0]}"
+            f"{text}\nLeave them out:\n    quickfit tune {words[0]}\n"
+            f"or tune the script that takes them:\n"
+            f"    quickfit tune {_script_of(words[0])} {rest}"
         )
     if applies:
         raise UsageError(
@@ -250,7 +283,12 @@ def _tune_function(name: str, asked: Asked) -> None:
             budget_s=budget_s,
             steps_left=asked.steps_left,
             tell=ticker.tell,
+            is_command=True,
         )
+    except KeyboardInterrupt:
+        ticker.clear()
+        print("quickfit: interrupted before anything was measured", file=sys.stderr)
+        raise
     finally:
         ticker.clear()
     answer_text(f"{_shown(advice, asked.shape)}\n")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from quickfit import units
@@ -11,6 +13,8 @@ from quickfit.report.text import encodable
 
 # In a pipe or a log, a line at most so often.
 QUIET_S = 10.0
+# On a terminal the time left counts down, so that one sees that it lives.
+BEAT_S = 1.0
 WIDTH = 100
 
 
@@ -33,7 +37,8 @@ class Ticker:
         self._stream = stream
         self._left_s = left_s
         self._clock = clock
-        self._title = ""
+        self._title = self._text = ""
+        self._lock = threading.Lock()
         self._said_s = -QUIET_S
         self._width = 0
 
@@ -45,7 +50,34 @@ class Ticker:
 
     def tell(self, text: str) -> None:
         """Say how far it is."""
-        parts = [part for part in (self._title, text, self._left()) if part]
+        with self._lock:
+            self._text = text
+            self._say()
+
+    def repeat(self) -> None:
+        """Say the same once more, with the time that is left now."""
+        with self._lock:
+            self._say()
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator[None]:
+        """Repeat the line again and again, while something is done that says nothing."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(BEAT_S):
+                self.repeat()
+
+        thread = threading.Thread(target=beat, name="quickfit-ticker", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _say(self) -> None:
+        parts = [part for part in (self._title, self._text, self._left()) if part]
         line = encodable("quickfit: " + " · ".join(parts), getattr(self._stream, "encoding", None))
         if self._stream.isatty():
             line = line[: WIDTH - 1]

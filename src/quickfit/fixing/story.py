@@ -114,8 +114,9 @@ def told(request: Request, err: TextIO) -> Story:
         prover = Prover(setting, budget, ticker.tell, failure=seen.failure)
         more = partial(prove_settings, story, prover, budget, ticker, scratch)
         try:
-            if not seen.failure or not repaired_at_once(story, groups, prover, ticker):
-                _prove_all(story, groups, prover, ticker, more if tunes else None)
+            with ticker.beating():
+                if not seen.failure or not repaired_at_once(story, groups, prover, ticker):
+                    _prove_all(story, groups, prover, ticker, more if tunes else None)
         except KeyboardInterrupt:
             story.is_interrupted = True
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from quickfit import units
+from quickfit.causes import catalogue
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixes.patch import patch
 from quickfit.fixing.sources import Sources
@@ -43,7 +44,9 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
         console.print()
         console.print(_table(story))
     for outcome in story.outcomes:
-        _write_change(outcome, story, console)
+        if outcome.is_accepted or outcome.cause in catalogue():
+            _write_change(outcome, story, console)
+    _write_settings(story, console)
     for one in story.without:
         _write_advice(one, story, console)
     _write_end(story, console)
@@ -57,7 +60,7 @@ def _table(story: Story) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     for title in ("fix", "predicted", "measured", "results", "class", ""):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title == "class")
     for outcome in (*story.outcomes, *([story.together] if story.together else ())):
         name = f"{outcome.cause}\n{outcome.place}".strip()
         name = "all together" if outcome is story.together else name
@@ -99,6 +102,15 @@ def _write_change(outcome: Outcome, story: Story, console: Console) -> None:
         console.print(line, style=style, soft_wrap=True)
 
 
+def _write_settings(story: Story, console: Console) -> None:
+    """Write a line for every setting that was not proven: nobody needs its diff."""
+    left = [o for o in story.outcomes if not o.is_accepted and o.cause not in catalogue()]
+    if left:
+        console.print("\nSettings that are not proven:", style="bold")
+    for outcome in left:
+        console.print(f"{outcome.cause}: {outcome.change.title}")
+
+
 def diff_of(outcomes: Sequence[Outcome], sources: Sources, base: Path) -> str:
     """Return changes as a patch to be read."""
     return patch_of(outcomes, sources, base).decode(errors="replace")
@@ -123,8 +135,10 @@ def _write_advice(one: Unrecognised, story: Story, console: Console) -> None:
         why = "this is not the script's doing; nothing in it can be changed"
     console.print(why)
     fix = finding.fix
-    if fix is not None:
-        console.print(fix.title)
+    if fix is None:
+        return
+    console.print(fix.title)
+    if not finding.is_of_machine:  # what is done about a machine is no code
         for line in (fix.after or fix.example).splitlines():
             console.print(f"    {line}", soft_wrap=True)
 

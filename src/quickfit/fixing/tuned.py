@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
 from quickfit.errors import FixError, SignalMissing
+from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.story import Request, Story, begun, scratch_folder, setting_of
+from quickfit.fixing.tuned_budget import Pace, check_budget, check_least
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_offers import offers_of
 from quickfit.fixing.tuned_seen import TrialFolders
@@ -33,6 +37,8 @@ from quickfit.tuning.advice.rows import Kind
 
 # The proof of one setting takes about a minute on two cores, and there are half a dozen.
 BUDGET_S = 600.0
+# How the error about a script that cannot be tried safely goes on: about fixes.
+OF_FIXES = "\nThere is nothing to prove a fix on."
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ class Tuned:
         training: as it is.
         tried: what came of each setting.
         together: what came of the best ones as one.
+        budget_s: the time that all trials had.
+        took_s: the time that everything took.
     """
 
     story: Story
@@ -73,6 +81,13 @@ class Tuned:
     training: Training
     tried: list[Tried] = field(default_factory=list)
     together: Tried | None = None
+    budget_s: float = BUDGET_S
+    took_s: float = 0.0
+
+    @property
+    def all_tried(self) -> list[Tried]:
+        """Every setting, and the best ones together last."""
+        return [*self.tried, *([self.together] if self.together is not None else [])]
 
     @property
     def advised(self) -> list[Tried]:
@@ -90,11 +105,14 @@ def tune(request: TuneRequest, asked: Asked, *, out: TextIO, err: TextIO) -> int
 
     Raises:
         FixError: the script cannot be tried, or a file cannot be written.
-        UsageError: there is no such script.
+        UsageError: there is no such script, or what is asked for makes no sense together.
         KeyboardInterrupt: it was interrupted; what is known was shown.
     """
-    from quickfit.fixing.tuned_text import as_json, write_tuned
+    from quickfit.fixing.tuned_json import as_json
+    from quickfit.fixing.tuned_text import write_tuned
 
+    asked.check("tune", as_json=request.as_json)
+    asked.say_limits(err)
     tuned = found(request, err)
     tuned.story.outcomes = [one.outcome for one in tuned.advised if one.outcome is not None]
     shown = err if asked.prints_patch or request.as_json else out
@@ -102,7 +120,7 @@ def tune(request: TuneRequest, asked: Asked, *, out: TextIO, err: TextIO) -> int
         out.write(json.dumps(as_json(tuned), indent=2) + "\n")
     else:
         write_tuned(tuned, shown, color=wants_color(shown))
-    settle(tuned.story, asked, out=shown if request.as_json else out, err=err)
+    settle(tuned.story, asked, out=shown if request.as_json else out)
     return 0
 
 
@@ -111,31 +129,47 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
 
     Raises:
         FixError: the script cannot be tried.
-        UsageError: there is no such script.
+        UsageError: there is no such script, or the budget is too small for it.
     """
+    check_least(request.target, request.budget_s)
+    began_s = time.monotonic()
     with scratch_folder() as scratch:
-        story, seen = begun(Request(request.target), scratch, Ticker(err))
+        story, seen = _watched(request, scratch, err)
         if seen.failure:
-            raise _untunable(story, seen)
+            raise _untunable(story.target, f"{story.target.name}: {seen.failure}")
         tuned, offers = _looked_at(request, story)
+        pace = Pace(seen.first_s, tuned.training.batch_s or 0.0)
+        count = sum(offer.change is not None for offer in offers)
+        check_budget(story.target, request.budget_s, pace, count)
         budget = Budget(request.budget_s)
         ticker = Ticker(err, lambda: budget.left_s)
         prover = Prover(setting_of(story, scratch, seen.first_s), budget, ticker.tell)
         bench = Bench(prover, budget, story.sources, TrialFolders(scratch), tuned.training)
         try:
-            _try(tuned, offers, bench, ticker)
+            with ticker.beating():
+                _try(tuned, offers, bench, ticker)
         except KeyboardInterrupt:
             story.is_interrupted = True
         finally:
             ticker.clear()
+        tuned.took_s = time.monotonic() - began_s
         return tuned
 
 
-def _untunable(story: Story, seen: Observed) -> FixError:
-    name = story.target.name
+def _watched(request: TuneRequest, scratch: Path, err: TextIO) -> tuple[Story, Observed]:
+    try:
+        return begun(Request(request.target), scratch, Ticker(err))
+    except FixError as error:
+        why, is_of_fixes, _ = str(error).partition(OF_FIXES)
+        if not is_of_fixes:
+            raise
+        raise _untunable(request.target, why) from error
+
+
+def _untunable(target: Target, why: str) -> FixError:
     return FixError(
-        f"{name}: {seen.failure}\nThere is no training to tune. To see what it does:\n"
-        f"    quickfit run {name}"
+        f"{why}\nThere is no training to tune. To see what it does:\n"
+        f"    quickfit run {words_of(target)}"
     )
 
 
@@ -144,12 +178,13 @@ def _looked_at(request: TuneRequest, story: Story) -> tuple[Tuned, list[Offer]]:
     watched = Watched(story.recording, story.sources.texts)
     try:
         offers = offers_of(watched, request.tries)
-        tuned = Tuned(story, watched, training_of(watched, request.steps_left))
+        training = training_of(watched, request.steps_left)
     except SignalMissing as missing:
         raise FixError(
             f"{story.target.name}: cannot be tuned, because quickfit needs {missing.needs}.\n"
-            f"To see what it does:\n    quickfit run {story.target.name}"
+            f"To see what it does:\n    quickfit run {words_of(story.target)}"
         ) from missing
+    tuned = Tuned(story, watched, training, budget_s=request.budget_s)
     kinds = request.only | request.tries if request.only else {kind.value for kind in Kind}
     return tuned, [offer for offer in offers if offer.kind.value in kinds]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from quickfit import units
 from quickfit.fixing.tuned_trials import Training, Tried, pays_after
+from quickfit.proof.outcome import MIN_GAIN
+from quickfit.proof.prove import PAIRS
 from quickfit.tuning.advice.rows import Kind, Loss, Row, Verdict
 from quickfit.tuning.advice.table import loss_figure
 
@@ -53,6 +55,8 @@ def verdict_of(tried: Tried) -> tuple[Verdict, str]:
         return _of_gain(tried)
     if (measured.high if measured.pairs > 1 else measured.mean) < SLOWER:
         return Verdict.SLOWER, ""
+    if measured.pairs < PAIRS and measured.mean >= MIN_GAIN:
+        return Verdict.NOT_DECIDED, outcome.why
     return Verdict.NO_GAIN, outcome.why
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from quickfit.errors import RecordingError
+from quickfit.findings import FixClass
+from quickfit.fixing.tuned_class import agreement
 from quickfit.proof.kept import Results, read_results
 from quickfit.proof.progress import Progress, progress_of
 from quickfit.recording.reader import Recording, read
@@ -25,13 +27,15 @@ class Seen:
         cpu: CPU time of a sample, as a multiple of what it was.
         compile_s: how much longer the first step took.
         loss: after equally many samples.
+        agrees: how well the results agree with the original's.
     """
 
-    peak_bytes: float | None = None
-    more_bytes: float | None = None
+    peak_bytes: int | None = None
+    more_bytes: int | None = None
     cpu: float | None = None
     compile_s: float | None = None
     loss: Loss | None = None
+    agrees: FixClass | None = None
 
 
 class TrialFolders:
@@ -58,14 +62,19 @@ class TrialFolders:
         self._known |= new
         pairs = [_pair(folder) for folder in sorted(new) if folder.name.startswith("pairs")]
         results = [folder for folder in new if folder.name.startswith("results")]
-        return _seen([p for p in pairs if p], times, self._loss(results, times, batch))
+        found = _seen([p for p in pairs if p], times)
+        return self._compared(found, max(results, key=_number), times, batch) if results else found
 
-    def _loss(self, results: Sequence[Path], times: int, batch: int | None) -> Loss | None:
-        if not results:
-            return None
-        original, edited = self._scratch / "results1", max(results, key=_number)
-        steps = _epoch_steps(original)
-        return loss_of(read_results(original), read_results(edited), times, steps, batch)
+    def _compared(self, seen: Seen, folder: Path, times: int, batch: int | None) -> Seen:
+        """Add what the results of the edited script say beside those of the original."""
+        original, again = self._scratch / "results1", self._scratch / "results2"
+        first, edited = read_results(original), read_results(folder)
+        steps = (_epoch_steps(original), _epoch_steps(folder))
+        return replace(
+            seen,
+            loss=loss_of(first, edited, times, steps[0], batch),
+            agrees=agreement(first, read_results(again), edited, steps),
+        )
 
 
 def _number(folder: Path) -> int:
@@ -119,19 +128,18 @@ def _recording(folder: Path) -> Recording | None:
         return None
 
 
-def _seen(pairs: Sequence[Pair], times: int, loss: Loss | None) -> Seen:
+def _seen(pairs: Sequence[Pair], times: int) -> Seen:
     peaks = [(_peak_bytes(one), _peak_bytes(other)) for one, other in pairs]
     known = [(one, other) for one, other in peaks if one and other]
     compiling = [_first_s(other) - _first_s(one) for one, other in pairs]
     cpus = [(_batch_cpu_s(one), _batch_cpu_s(other)) for one, other in pairs]
     ratios = [other / one / times for one, other in cpus if one and other]
     return Seen(
-        statistics.median(other for _, other in known) if known else None,
-        statistics.median(other - one for one, other in known) if known else None,
+        round(statistics.median(other for _, other in known)) if known else None,
+        round(statistics.median(other - one for one, other in known)) if known else None,
         statistics.median(ratios) if ratios else None,
         # Both start at once: what is shortest was disturbed least.
         max(min(compiling), 0.0) if compiling else None,
-        loss,
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, TextIO
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
 
 from quickfit import units
+from quickfit.fixing.commands import words_of
 from quickfit.fixing.to_terminal import WIDTH, diff_of
+from quickfit.fixing.tuned_input import input_text, is_limit
+from quickfit.fixing.tuned_json import class_text, deciding_budget_s, peak_bytes, samples_per_s
 from quickfit.fixing.tuned_rows import row_of
-from quickfit.fixing.tuned_trials import Training, best_of_each_kind
+from quickfit.fixing.tuned_trials import best_of_each_kind
 from quickfit.report.text import encodable, prose
-from quickfit.tuning.advice.rows import Row
+from quickfit.tuning.advice.rows import Kind, Row, Verdict
 from quickfit.tuning.advice.table import NOTHING, gain_text, loss_figure, reasons, rich_table
 
 if TYPE_CHECKING:
@@ -18,45 +22,21 @@ if TYPE_CHECKING:
 
     from quickfit.fixing.tuned import Tuned
 
-# From here on the input is the limit, and faster steps gain little.
-INPUT_LIMIT_SHARE = 0.3
+CLASSES = (
+    "class: below the name. --apply writes same-results; the others need --accept and their class."
+)
 LOSS = "loss: of the first batch → the mean over up to {} samples, the same ones for every row"
 
 
 def rows_of(tuned: Tuned) -> list[Row]:
     """Return the rows of all settings, the best ones together last."""
-    tried = [*tuned.tried, *([tuned.together] if tuned.together is not None else [])]
-    return [row_of(one, tuned.training) for one in tried]
+    return [row_of(one, tuned.training) for one in tuned.all_tried]
 
 
-def as_json(tuned: Tuned) -> dict[str, Any]:  # plain values of any type
-    """Return what was found as plain values."""
-    story, training, advised = tuned.story, tuned.training, tuned.advised
-    return {
-        "target": story.target.name,
-        "device": story.diagnosis.device.summary,
-        "baseline": {
-            "batch": training.batch,
-            "step_s": training.batch_s,
-            "samples_per_s": _samples_per_s(training),
-            "steps_left": training.steps_left,
-        },
-        "rows": [row.as_json() for row in rows_of(tuned)],
-        "advised": " + ".join(one.offer.name for one in advised) or None,
-        "setting": {name: value for one in advised for name, value in one.offer.setting.items()},
-        "patch": diff_of(story.outcomes, story.sources, story.cwd),
-        "is_input_bound": _is_input_bound(tuned),
-        "is_interrupted": story.is_interrupted,
-    }
-
-
-def _samples_per_s(training: Training) -> float | None:
-    return training.batch / training.batch_s if training.batch and training.batch_s else None
-
-
-def _is_input_bound(tuned: Tuned) -> bool:
-    share = tuned.watched.wait_share
-    return share is not None and share >= INPUT_LIMIT_SHARE
+def _with_classes(tuned: Tuned, rows: list[Row]) -> list[Row]:
+    """Return the rows with their classes below their names."""
+    both = zip(rows, map(class_text, tuned.all_tried), strict=True)
+    return [replace(row, name=f"{row.name}\n{said}") if said else row for row, said in both]
 
 
 def write_tuned(tuned: Tuned, stream: TextIO, *, color: bool) -> None:
@@ -75,7 +55,8 @@ def write_tuned(tuned: Tuned, stream: TextIO, *, color: bool) -> None:
     _write_head(tuned, console)
     rows = rows_of(tuned)
     if any(row.gain is not None for row in rows):
-        console.print(rich_table(rows, _as_it_is(tuned, rows)))
+        console.print(rich_table(_with_classes(tuned, rows), _as_it_is(tuned, rows)))
+        console.print(CLASSES, style="dim")
     _write_reasons(rows, console)
     _write_advice(tuned, console)
     stream.write(encodable(written.getvalue(), getattr(stream, "encoding", None)))
@@ -91,13 +72,9 @@ def _write_head(tuned: Tuned, console: Console) -> None:
         left = training.steps_left
         of = f", {units.count(left)} steps in all" if left is not None else ""
         console.print(f"A step of {size} takes {units.seconds(training.batch_s)} as it is{of}.")
-    if _is_input_bound(tuned):
-        share = units.share(tuned.watched.wait_share or 0.0)
-        console.print(
-            f"Your input is the limit: {share} of a step waits for data, and a faster step gains"
-            f" nothing there.\nFirst: quickfit fix {story.target.name}",
-            style="bold",
-        )
+    share = tuned.watched.wait_share
+    for line in input_text(share, story.target).splitlines():
+        console.print(prose(line), style="bold" if is_limit(share) else "")
 
 
 def _as_it_is(tuned: Tuned, rows: list[Row]) -> tuple[str, ...]:
@@ -107,13 +84,9 @@ def _as_it_is(tuned: Tuned, rows: list[Row]) -> tuple[str, ...]:
     text = NOTHING
     if loss is not None:
         text = f"{loss_figure(loss.before)} → {loss_figure(loss.unchanged)}"
-    memory = [
-        row.peak_bytes - row.more_bytes
-        for row in rows
-        if row.peak_bytes is not None and row.more_bytes is not None
-    ]
-    shown = units.size(max(memory)) if memory else NOTHING
-    rate = _samples_per_s(tuned.training)
+    peak = peak_bytes(rows)
+    shown = units.size(peak) if peak is not None else NOTHING
+    rate = samples_per_s(tuned.training)
     said = units.rate(rate) if rate is not None else NOTHING
     return ("as it is", said, "1.00×", shown, NOTHING, text, "")
 
@@ -127,11 +100,37 @@ def _write_reasons(rows: list[Row], console: Console) -> None:
 
 
 def _nothing(tuned: Tuned) -> str:
+    if tuned.story.is_interrupted and not any(one.mean for one in tuned.tried):
+        return "Nothing was measured before that, so that nothing can be advised."
+    if _undecided(tuned):
+        return "Nothing can be advised yet."
     if any(one.mean for one in tuned.tried):
         return "Nothing to change: no setting was faster for sure (a lower bound of 1.05×)."
     if any(one.outcome is not None for one in tuned.tried):
         return "Nothing was measured, so that nothing can be advised; the reasons are above."
     return "Nothing can be tried on this script by an edit that is certain; the reasons are above."
+
+
+def _write_undecided(tuned: Tuned, console: Console) -> None:
+    text = _undecided(tuned)
+    if text:
+        console.print(text, soft_wrap=True)
+
+
+def _undecided(tuned: Tuned) -> str:
+    """Return which settings were measured too little, and the command that decides."""
+    enough_s = deciding_budget_s(tuned)
+    if enough_s is None:
+        return ""
+    rows = [row for row in rows_of(tuned) if row.verdict is Verdict.NOT_DECIDED]
+    names = ", ".join(f"{row.name} {gain_text(row.gain)}" for row in rows)
+    kinds = "".join(f" --only {kind}" for kind in dict.fromkeys(_kinds(rows)))
+    words = f"--budget {round(enough_s)}s{kinds} {words_of(tuned.story.target)}"
+    return f"Not decided: {names}. More time decides:\n    quickfit tune {words}"
+
+
+def _kinds(rows: list[Row]) -> list[str]:
+    return [row.kind.value for row in rows if row.kind is not Kind.TOGETHER]
 
 
 def _left_out(tuned: Tuned) -> list[str]:
@@ -151,6 +150,7 @@ def _write_advice(tuned: Tuned, console: Console) -> None:
         console.print("\nInterrupted: this is what was known by then.", style="bold")
     if not advised:
         console.print(f"\n{_nothing(tuned)}", style="bold")
+        _write_undecided(tuned, console)
         return
     names = " + ".join(one.offer.name for one in advised)
     proof = tuned.together if len(advised) > 1 and tuned.together is not None else advised[0]
@@ -161,6 +161,7 @@ def _write_advice(tuned: Tuned, console: Console) -> None:
             console.print(f"{one.offer.name}: {one.outcome.change.note}")
     for text in _left_out(tuned):
         console.print(text)
+    _write_undecided(tuned, console)
     for line in diff_of(story.outcomes, story.sources, story.cwd).splitlines():
         style = {"+": "green", "-": "red"}.get(line[:1], "dim" if line[:1] in "@d" else "")
         console.print(line, style=style, soft_wrap=True)

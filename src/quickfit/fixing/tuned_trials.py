@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from quickfit import units
+from quickfit.findings import FixClass
 from quickfit.fixes.change import Change, is_in_conflict
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import edited, joined
+from quickfit.fixing.tuned_class import class_of
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_seen import Seen, TrialFolders
 from quickfit.proof.budget import Budget
@@ -21,6 +23,7 @@ from quickfit.tuning.advice.rows import Kind
 STEPS_ONLY = "steps"
 
 OUT_OF_TIME = "not tried: the time is used up; give more with --budget"
+INTERRUPTED = "interrupted"
 LATE = "the time left is for the best ones together; give more with --budget"
 
 
@@ -100,7 +103,8 @@ class Bench:
         """Prove one change."""
         outcome = self.prover.prove(self._claim(offer, change))
         seen = self.folders.seen(offer.times, self.training.batch)
-        own = replace(outcome, change=replace(outcome.change, edits=change.edits))
+        kind = class_of(offer.kind, outcome.kind, seen.agrees)
+        own = replace(outcome, kind=kind, change=_of_class(outcome.change, change, kind))
         if own.measured is None and not self.budget.left_s:
             own = replace(own, why=OUT_OF_TIME)  # it was ended, and did not fail by itself
         found = Tried(offer, own, seen)
@@ -120,6 +124,11 @@ class Bench:
             whole = replace(joined([*self.base, alone]), title=change.title, note=change.note)
             below = edited(joined(list(self.base)), self.sources)
         return Claim(offer.name, "", whole, None, edited(whole, self.sources), base=below)
+
+
+def _of_class(proven: Change, own: Change, kind: FixClass) -> Change:
+    """Return a change that was proven with its own edits only, and of its class."""
+    return replace(proven, edits=own.edits, kind=kind)
 
 
 def pays_after(tried: Tried, training: Training) -> int | None:
@@ -153,7 +162,7 @@ def why_not(offer: Offer, tried: Sequence[Tried]) -> str:
     name = last.offer.name
     if offer.kind is Kind.STEPS:
         if last.is_worth_having:
-            return f"{name} gain as much or more"
+            return f"{name}, which saves more calls, gains already"
         return f"{name} gain nothing, and fewer gain less" if last.mean < MIN_GAIN else ""
     if offer.kind is Kind.BATCH:
         if last.seen.loss is not None and last.seen.loss.is_worse:
@@ -175,7 +184,22 @@ def try_all(
         bench: what all trials have in common.
         begin: called with what is tried next.
         tried: gets what came of each.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; `tried` says so of what was not tried.
     """
+    before = len(tried)
+    try:
+        _try_each(offers, bench, begin, tried)
+    except KeyboardInterrupt:
+        rest = offers[len(tried) - before :]
+        tried += [Tried(offer, why=offer.why or INTERRUPTED) for offer in rest]
+        raise
+
+
+def _try_each(
+    offers: Sequence[Offer], bench: Bench, begin: Callable[[str], None], tried: list[Tried]
+) -> None:
     count = sum(offer.change is not None for offer in offers)
     number = 0
     for offer in offers:
@@ -227,8 +251,16 @@ def try_together(best: Sequence[Tried], bench: Bench, begin: Callable[[str], Non
     setting = {name: value for one in best for name, value in one.offer.setting.items()}
     times = max(one.offer.times for one in best)
     name = " + ".join(one.offer.name for one in best)
-    change = joined(outcomes)
+    change = _together(outcomes)
     return bench.tried(Offer(Kind.TOGETHER, name, setting, change, times), change)
+
+
+def _together(outcomes: list[Outcome]) -> Change:
+    """Return several changes as one; rounding of one may grow in many steps of another's call."""
+    change = joined(outcomes)
+    if change.kind is FixClass.EQUIVALENT:
+        return replace(change, kind=FixClass.MAY_CHANGE_RESULTS)
+    return change
 
 
 def chosen(best: Sequence[Tried], together: Tried | None) -> list[Tried]:

@@ -8,18 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from quickfit.errors import FixError
+from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
 from quickfit.fixes.change import is_in_conflict
 from quickfit.fixing import proven
 from quickfit.fixing.proven import Proven
 from quickfit.fixing.story import Request, Story, told
+from quickfit.fixing.written import written_title
 from quickfit.proof.outcome import Outcome
 from quickfit.report.to_terminal import wants_color
 
 # Classes that need no flag: the results are the same, or were wrong.
 FREE = frozenset((FixClass.SAME_RESULTS, FixClass.REPAIRS))
+
+DOES = {
+    "--apply": "writes files",
+    "--diff": "prints a patch",
+    "--format json": "prints JSON with the patch in it",
+}
 
 
 @dataclass(frozen=True)
@@ -35,25 +42,54 @@ class Asked:
         """Tell whether a fix of this class may be written."""
         return kind in FREE or kind.value in self.accepted
 
+    def check(self, command: str, *, as_json: bool = False) -> None:
+        """Refuse what cannot be done at once, before anything is run.
+
+        Raises:
+            UsageError: two of the options speak against each other.
+        """
+        given = {"--apply": self.applies, "--diff": self.prints_patch, "--format json": as_json}
+        both = [name for name, is_given in given.items() if is_given]
+        if len(both) > 1:
+            raise UsageError(
+                f"{command}: {' and '.join(both)} do not go together:"
+                f" {', '.join(f'{name} {DOES[name]}' for name in both)}.\n"
+                "Take one of them. What was proven is kept: quickfit fix --apply writes it later."
+            )
+
+    def say_limits(self, err: TextIO) -> None:
+        """Say before hours of trials which settings will only be shown."""
+        kinds = (FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS)
+        left = [kind.value for kind in kinds if not self.allows(kind)]
+        if self.applies and left:
+            err.write(
+                f"quickfit: --apply writes no settings of class {' or '.join(left)}: these are only"
+                f" shown.\nTo write them too: {' '.join(f'--accept {kind}' for kind in left)}\n"
+            )
+
 
 def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
     """Prove fixes, show them, and write those that are asked for.
 
     Raises:
         FixError: a fix cannot be made, proven or written.
+        UsageError: what is asked for makes no sense together.
         KeyboardInterrupt: it was interrupted; what is known was shown.
     """
     from quickfit.fixing.to_terminal import write_story
 
+    asked.check("fix")
+    if request.tunes:
+        asked.say_limits(err)
     if asked.applies:
         request = replace(request, prefers=FREE | {FixClass(one) for one in asked.accepted})
     story = told(request, err)
     shown = err if asked.prints_patch else out
     write_story(story, shown, color=wants_color(shown))
-    settle(story, asked, out=out, err=err)
+    settle(story, asked, out=out)
 
 
-def settle(story: Story, asked: Asked, *, out: TextIO, err: TextIO) -> None:
+def settle(story: Story, asked: Asked, *, out: TextIO) -> None:
     """Keep what was proven, and write it or print it as a patch where that is asked for.
 
     Raises:
@@ -72,9 +108,8 @@ def settle(story: Story, asked: Asked, *, out: TextIO, err: TextIO) -> None:
         _print_patch(patch_of(chosen, story.sources, Path.cwd()), out)
     if asked.applies:
         entries = [_entry(story, outcome) for outcome in chosen]
-        shown = out if not asked.prints_patch else err
-        _write(entries, shown)
-        _say_left([entry for entry in kept if not asked.allows(entry.kind)], entries, shown)
+        _write(entries, out)
+        _say_left([entry for entry in kept if not asked.allows(entry.kind)], entries, out)
     elif not asked.prints_patch:
         _say_next(kept, out)
 
@@ -102,8 +137,10 @@ def apply_last(home: Path, asked: Asked, out: TextIO) -> None:
     """Write what was proven last in this folder.
 
     Raises:
-        FixError: nothing was proven, or a file has changed since.
+        FixError: nothing was proven, a file has changed since, or a part is written already.
+        UsageError: what is asked for makes no sense together.
     """
+    asked.check("fix")
     entries = proven.read(home)
     chosen = [entry for entry in entries if asked.allows(entry.kind)]
     if not chosen:
@@ -112,7 +149,28 @@ def apply_last(home: Path, asked: Asked, out: TextIO) -> None:
             "What was proven last needs to be asked for, because it is not bit by bit the same:\n"
             f"    quickfit fix --apply {needed}"
         )
-    _write(chosen, out)
+    title = written_title(chosen, home)
+    if not title:
+        _write(chosen, out)
+        return
+    rest = [entry for entry in chosen if entry.cause not in title.split(", ")]
+    if rest:
+        raise FixError(_partly_written(title, rest, chosen))
+    out.write(f"Already written: {title}\nAs it was before: quickfit fix --undo\n")
+
+
+def _partly_written(title: str, rest: Sequence[Proven], chosen: Sequence[Proven]) -> str:
+    names = ", ".join(entry.cause for entry in rest)
+    return (
+        f"{title}: already written, without {names}. To write all of them at once:\n"
+        f"    quickfit fix --undo\n    quickfit fix --apply{_flags(chosen)}"
+    )
+
+
+def _flags(entries: Sequence[Proven]) -> str:
+    """Return the words that allow all of these to be written."""
+    kinds = sorted({entry.kind.value for entry in entries if entry.kind not in FREE})
+    return "".join(f" --accept {kind}" for kind in kinds)
 
 
 def _write(entries: Sequence[Proven], out: TextIO) -> None:
@@ -156,17 +214,13 @@ def _say_left(left: Sequence[Proven], done: Sequence[Proven], out: TextIO) -> No
     if not left:
         return
     names = ", ".join(entry.cause for entry in left)
-    kinds = sorted({entry.kind.value for entry in (*left, *done) if entry.kind not in FREE})
-    flags = "".join(f" --accept {kind}" for kind in kinds)
     before = "    quickfit fix --undo\n" if done else ""
     out.write(f"Proven and not written: {names}. To write all:\n{before}")
-    out.write(f"    quickfit fix --apply{flags}\n")
+    out.write(f"    quickfit fix --apply{_flags([*left, *done])}\n")
 
 
 def _say_next(kept: Sequence[Proven], out: TextIO) -> None:
     """Say which command writes what was proven."""
     if not kept:
         return
-    flags = sorted({entry.kind.value for entry in kept if entry.kind not in FREE})
-    words = "".join(f" --accept {flag}" for flag in flags)
-    out.write(f"\nTo write what was proven:\n    quickfit fix --apply{words}\n")
+    out.write(f"\nTo write what was proven:\n    quickfit fix --apply{_flags(kept)}\n")

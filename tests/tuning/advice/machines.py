@@ -22,6 +22,7 @@ class World:
         fails: how a setting fails when it is started, or None.
         fails_in_block: the same, when it has started.
         samples: in the data set.
+        epoch_s: what it takes to begin an epoch.
         interrupt_at_s: when somebody presses Ctrl-C.
     """
 
@@ -33,6 +34,7 @@ class World:
     fails_in_block: Callable[[Setting], TrialFailed | None] = lambda setting: None
     samples: int | None = 4096
     batch: int = 32
+    epoch_s: float = 0.0
     interrupt_at_s: float = float("inf")
     now_s: float = 0.0
     deadline_s: float = float("inf")
@@ -100,7 +102,8 @@ class FakeTrial:
     def run(self, steps: int) -> Block:
         _fail(self.world.fails_in_block(self.setting))
         samples = steps * self.batch
-        wall_s = samples * self.world.sample_s(self.setting)
+        epochs = samples // self.world.samples if self.world.samples else 0
+        wall_s = samples * self.world.sample_s(self.setting) + epochs * self.world.epoch_s
         self.world.spend(wall_s)
         self.world.blocks.append(self.setting)
         return Block(steps, samples, wall_s, wall_s * 1.5, 600_000_000 + self.batch * 1_000_000)

@@ -103,7 +103,46 @@ def test_threads_are_not_tried_on_one_core():
 def test_a_given_setting_gets_a_name_and_a_kind(setting, kind, name):
     assert kind_of(setting) is kind
     assert name_of(setting) == name
-    assert given([setting]) == (Candidate(kind, name, setting),)
+    if not setting.is_as_it_was:
+        assert given(facts(), [setting]).candidates == (Candidate(kind, name, setting),)
+
+
+OWN = Setting(jit=True, steps_per_execution=32, policy="float32")
+
+
+def test_what_the_training_has_already_is_not_tried():
+    choice = choose(facts(own=OWN), {Kind.XLA, Kind.STEPS})
+    assert names(choice) == ["8 steps per call"]
+    assert reasons(choice) == {
+        "XLA (jit_compile)": "your training has it already",
+        "32 steps per call": "your training has it already",
+    }
+
+
+@pytest.mark.parametrize("setting", [Setting(batch=32), Setting(batch=32, jit=True), OWN])
+def test_a_given_setting_that_changes_nothing_is_not_tried(setting):
+    choice = given(facts(own=OWN), [setting])
+    assert not choice.candidates
+    assert list(reasons(choice).values()) == ["your training has it already"]
+
+
+def test_a_given_setting_that_changes_something_too_is_tried():
+    assert given(facts(own=OWN), [Setting(batch=64, jit=True)]).candidates
+
+
+def test_a_given_batch_beyond_the_data_is_not_tried():
+    choice = given(facts(samples=100), [Setting(batch=128)])
+    assert reasons(choice) == {"batch 128": "the data has only 100 samples"}
+
+
+def test_a_given_call_of_more_steps_than_an_epoch_is_not_tried():
+    choice = given(facts(batch=20, samples=20), [Setting(steps_per_execution=2)])
+    assert reasons(choice) == {"2 steps": "an epoch has only 1 step"}
+
+
+def test_a_smaller_last_batch_is_a_step_too():
+    choice = choose(facts(batch=32, samples=33), {Kind.STEPS})
+    assert set(reasons(choice).values()) == {"an epoch has only 2 steps"}
 
 
 def test_a_larger_batch_leaves_too_few_steps_for_one_call():

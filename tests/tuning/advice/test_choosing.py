@@ -72,7 +72,7 @@ def test_a_combination_that_was_not_tried_leaves_the_others_untold():
     found = choosing(xla=1.5, eight=1.3)
     found.add_together(joined([XLA, EIGHT], READY))
     row = rows(found)["8 steps"]
-    assert row.verdict is Verdict.NOT_TRIED
+    assert row.verdict is Verdict.NOT_DECIDED
     assert row.reason == "faster alone; together with XLA it was not tried: the budget was over"
     assert rows(found)["XLA"].verdict is Verdict.ADVISED
 

@@ -43,6 +43,8 @@ def test_json_holds_everything_and_no_number_that_is_none():
     assert plain["advised"] == "XLA (jit_compile)"
     assert plain["setting"] == {"jit": True}
     assert plain["is_input_bound"] is True
+    assert type(plain["baseline"]["peak_bytes"]) is int
+    assert type(plain["rows"][0]["peak_bytes"]) is int
     assert plain["baseline"]["loss"] == {"samples": 2048, "before": 2.31, "after": 0.61}
     assert len(plain["rows"]) == 2
     assert json.loads(json.dumps(advice().as_json()))["advised"] is None

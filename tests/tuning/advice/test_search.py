@@ -195,7 +195,9 @@ def test_a_training_that_fails_later_leaves_what_was_measured():
     world.fails = lambda s: out_of_memory() if s.is_as_it_was and world.now_s > 40 else None
     search = searched(world)
     assert "failed in a later round: out of memory" in search.notes[0]
-    assert verdicts(search)["XLA (jit_compile)"] is Verdict.NOT_TRIED
+    row = search.found.rows()[0]
+    assert row.verdict is Verdict.NOT_DECIDED
+    assert "your training as it is failed in a later round" in row.reason
 
 
 def test_what_does_not_pay_in_the_steps_left_is_not_advised():

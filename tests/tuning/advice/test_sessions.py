@@ -17,7 +17,12 @@ CPU = Hardware(cpu_flags=frozenset({"avx2"}), cpu="AMD EPYC")
 
 
 def session(world, budget_s=180.0, **more):
-    return Session("train:build", world.machine(budget_s), CPU, Wishes(), **more)
+    wishes = more.pop("wishes", Wishes())
+    return Session("train:build", world.machine(budget_s), CPU, wishes, **more)
+
+
+def only(*kinds):
+    return Wishes(frozenset(kinds), frozenset(kinds))
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +88,8 @@ def test_ctrl_c_leaves_the_table_as_it_is_by_then(at_s):
     advice = measured(session(world))
     assert advice.is_interrupted
     assert len(advice.rows) == 8
+    assert not any("the budget was over" in row.reason for row in advice.rows)
+    assert any("interrupted" in row.reason for row in advice.rows)
     assert not world.open_trials
     assert "Interrupted" in repr(advice)
 
@@ -131,10 +138,68 @@ def test_a_budget_that_ends_before_the_start_is_told():
 def test_a_budget_that_is_too_small_says_what_is_needed():
     world = World(start_s=8.0)
     with pytest.raises(UsageError) as caught:
-        measured(session(world, 30.0))
-    assert "a budget of 30 s is too small for it. Starting it took 8.0 s" in str(caught.value)
-    needed = int(str(caught.value).rpartition("--budget ")[2].removesuffix("s"))
-    assert measured(session(World(start_s=8.0), needed)).rows
+        measured(session(world, 30.0, keeps_input=False))
+    assert "a budget of 30 s is too small for it. Starting it took 8.4 s" in str(caught.value)
+    needed = int(str(caught.value).rpartition("budget_s=")[2])
+    advice = measured(session(World(start_s=8.0), needed, keeps_input=False))
+    assert all("budget" not in row.reason for row in advice.rows)
+
+
+def test_the_time_that_is_needed_is_that_of_what_was_asked_for():
+    found = {}
+    for wishes in (only(Kind.XLA), Wishes()):
+        few = session(World(start_s=8.0), 30.0, wishes=wishes, keeps_input=False)
+        with pytest.raises(UsageError) as caught:
+            measured(few)
+        found[wishes] = int(str(caught.value).rpartition("budget_s=")[2])
+    assert found[only(Kind.XLA)] < found[Wishes()] / 2
+    assert (
+        measured(
+            session(
+                World(start_s=8.0), found[only(Kind.XLA)], wishes=only(Kind.XLA), keeps_input=False
+            )
+        )
+        .rows[0]
+        .gain
+    )
+
+
+def test_on_the_command_line_the_option_is_named():
+    with pytest.raises(UsageError, match=r"Give more: --budget \d+[ms]$"):
+        measured(session(World(start_s=8.0), 30.0, is_command=True))
+
+
+def test_where_nothing_can_be_tried_it_ends_at_once():
+    world = World(samples=20, batch=20)
+    advice = measured(session(world, wishes=only(Kind.BATCH, Kind.STEPS)))
+    assert len(world.made) == 1
+    assert {row.verdict for row in advice.rows} == {Verdict.NOT_TRIED}
+    assert advice.baseline.samples_per_s == pytest.approx(1000)
+    assert not world.open_trials
+
+
+def test_where_epochs_are_so_short_nothing_is_said_of_the_input():
+    world = World(sample_s=faster(in_memory=40.0), samples=20, batch=20, epoch_s=0.1)
+    advice = measured(session(world))
+    assert not advice.is_input_bound
+    assert world.count(Setting(in_memory=True)) == 0
+    assert advice.notes[0].startswith("An epoch has only 1 step: most of the time goes to")
+
+
+def test_what_a_model_has_already_is_not_tried():
+    world = World()
+    advice = measured(session(world, own=Setting(jit=True), wishes=only(Kind.XLA)))
+    assert advice.rows[0].reason == "your training has it already"
+    assert len(world.made) == 1
+
+
+def test_a_budget_that_decides_what_was_left_open_is_told():
+    world = World(sample_s=faster(jit=1.5, steps_per_execution=1.4), start_s=4.0)
+    world.fails = lambda s: out_of_memory() if s.is_as_it_was and world.now_s > 40 else None
+    advice = measured(session(world))
+    assert advice.undecided
+    assert advice.deciding_budget_s > 180.0
+    assert advice.as_json()["deciding_budget_s"] == advice.deciding_budget_s
 
 
 def test_no_room_for_a_second_training_is_told(monkeypatch):

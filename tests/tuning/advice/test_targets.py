@@ -6,8 +6,15 @@ import pytest
 
 from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.advice import targets
-from quickfit.tuning.advice.targets import check_tensorflow, module_name, name_of, recipe_of
+from quickfit.tuning.advice.targets import (
+    check_tensorflow,
+    module_name,
+    name_of,
+    own_setting,
+    recipe_of,
+)
 from quickfit.tuning.trials.recipes import Kind
+from quickfit.tuning.trials.settings import Setting
 
 
 class Model:
@@ -77,3 +84,19 @@ def test_a_missing_tensorflow_is_told_with_how_to_install_it(monkeypatch):
     monkeypatch.setattr(targets.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"tensorflow is not installed(.|\n)*quickfit\[cpu\]"):
         check_tensorflow()
+
+
+@pytest.mark.parametrize(("target", "words"), [(3, "an int (3)"), ({}, "a dict ({})")])
+def test_something_else_is_named_as_one_says_it(target, words, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        recipe_of(target, None, tmp_path)
+    assert f"advise: {words} cannot be trained" in str(caught.value)
+
+
+def test_what_a_compiled_model_has_is_known_and_of_a_name_nothing():
+    compiled = Model()
+    compiled.jit_compile, compiled.steps_per_execution = True, 32
+    assert own_setting(compiled) == Setting(jit=True, steps_per_execution=32)
+    assert own_setting(Model()) == Setting(jit=False, steps_per_execution=1)
+    assert own_setting("train:build") == Setting()
+    assert own_setting(build) == Setting()

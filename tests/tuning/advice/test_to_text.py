@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from quickfit.measuring.intervals import Measured
+from quickfit.tuning.advice.rows import Verdict
 from quickfit.tuning.advice.to_text import colored, text
 
 from tuning.advice.advice_builder import FAILED, LESS, NOT_TRIED, SLOWER, XLA, advice
@@ -28,11 +31,35 @@ def test_where_nothing_helps_that_is_said():
     assert "Put this" not in shown
 
 
+OPEN = replace(XLA, verdict=Verdict.NOT_DECIDED, gain=Measured(0.0, 3.74, float("inf"), 1))
+
+
+@pytest.mark.parametrize(("is_command", "words"), [(True, "--budget 5m"), (False, "budget_s=300")])
+def test_what_is_not_decided_is_named_with_the_time_that_would_tell(is_command, words):
+    found = advice(OPEN, SLOWER, deciding_budget_s=280.0, is_command=is_command)
+    shown = " ".join(text(found).split())
+    assert "Not decided, and promising: XLA (jit_compile) 3.74× (1 pair)." in shown
+    assert f"More time would decide: {words}" in shown
+    assert "Nothing to change" not in shown
+
+
+def test_somebody_who_interrupts_knows_that_it_was_not_the_budget():
+    shown = text(advice(OPEN, deciding_budget_s=280.0, is_interrupted=True))
+    assert "Not decided, and promising" in shown
+    assert "budget_s" not in shown
+
+
+def test_where_nothing_could_be_tried_no_change_is_called_slow():
+    shown = text(advice(NOT_TRIED))
+    assert "Nothing was measured beside your training: the reasons are above." in shown
+
+
 def test_an_input_that_is_the_limit_is_said_before_the_table():
-    shown = text(advice(XLA, input_gain=Measured(1.4, 1.6, 1.8, 3)))
+    gain = Measured(1.4, 1.6, 1.8, 3)
+    shown = text(advice(XLA, input_gain=gain, input_hint="Look there."))
     assert shown.index("Your input is the limit") < shown.index("samples/s")
     assert "1.60× (1.40–1.80) as fast" in shown
-    assert "quickfit run train.py" in shown
+    assert "it waits. Look there." in " ".join(shown.split())
 
 
 def test_one_pair_is_not_enough_to_be_sure_of_the_input():

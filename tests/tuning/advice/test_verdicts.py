@@ -7,7 +7,13 @@ import pytest
 from quickfit.tuning.advice.candidates import Candidate
 from quickfit.tuning.advice.pairs import Pair
 from quickfit.tuning.advice.rows import Kind, Verdict
-from quickfit.tuning.advice.verdicts import Tried, failure_text, row_of, verdict_of
+from quickfit.tuning.advice.verdicts import (
+    INTERRUPTED,
+    Tried,
+    failure_text,
+    row_of,
+    verdict_of,
+)
 from quickfit.tuning.trials.answers import Failure, Learned, TrialFailed
 from quickfit.tuning.trials.settings import Setting
 
@@ -38,12 +44,12 @@ def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s
     [
         pytest.param((1.4, 1.42, 1.38), Verdict.ADVISED, "", id="clearly faster"),
         pytest.param((1.06, 1.07, 1.06), Verdict.NO_GAIN, "as little as", id="bound under 1.05"),
-        pytest.param((1.0, 1.6, 1.3), Verdict.NO_GAIN, "as little as", id="too noisy"),
+        pytest.param((1.0, 1.6, 1.3), Verdict.NOT_DECIDED, "after 3 pairs", id="too noisy"),
         pytest.param((1.02, 1.03, 1.0), Verdict.NO_GAIN, "", id="as fast"),
         pytest.param((0.97,), Verdict.NO_GAIN, "", id="one pair is enough for no gain"),
         pytest.param((0.6,), Verdict.SLOWER, "", id="one pair is enough for slower"),
-        pytest.param((1.4,), Verdict.NOT_TRIED, "measured once only", id="one pair says little"),
-        pytest.param((1.4, 1.4), Verdict.NOT_TRIED, "measured twice only", id="two say little"),
+        pytest.param((1.4,), Verdict.NOT_DECIDED, "measured once only", id="one says little"),
+        pytest.param((1.4, 1.4), Verdict.NOT_DECIDED, "measured twice only", id="two say little"),
         pytest.param((), Verdict.NOT_TRIED, "the budget was over", id="never measured"),
     ],
 )
@@ -52,6 +58,12 @@ def test_the_verdict_goes_by_the_lower_bound_over_three_pairs(gains, verdict, re
     assert found is verdict
     assert reason in why
     assert bool(reason) == bool(why)
+
+
+@pytest.mark.parametrize("gains", [(), (1.4,)])
+def test_why_there_are_no_more_pairs_is_told(gains):
+    assert "interrupted" in verdict_of(tried(*gains), ended=INTERRUPTED)[1]
+    assert "budget" not in verdict_of(tried(*gains), ended=INTERRUPTED)[1]
 
 
 def test_what_is_faster_but_learns_less_is_not_advised():

@@ -27,6 +27,7 @@ class Machine:
         late_failures: how sizes fail when they are run with the user's own input.
         interrupt_at: the batch in whose turn Ctrl-C is pressed.
         foreign: cores that other programs keep busy.
+        told: what else a trial tells when it is ready.
     """
 
     own: int = 32
@@ -39,6 +40,7 @@ class Machine:
     late_failures: dict = field(default_factory=dict)
     interrupt_at: int | None = None
     foreign: float = 0.0
+    told: dict = field(default_factory=dict)
     now_s: float = 0.0
     alive: set = field(default_factory=set)
     most_bytes: float = 0.0
@@ -83,7 +85,9 @@ class FakeTrial:
         self.machine.most_bytes = max(self.machine.most_bytes, sum(held))
         fed = min(self.batch, self.machine.samples or self.batch)
         peak = int(self.machine.held_bytes(self.batch))
-        return Ready(fed, self.machine.samples, 1.0, 0.5, self._step_s(), 1000, peak)
+        return Ready(
+            fed, self.machine.samples, 1.0, 0.5, self._step_s(), 1000, peak, **self.machine.told
+        )
 
     def run(self, steps):
         if self.batch == self.machine.interrupt_at:

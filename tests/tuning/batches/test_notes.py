@@ -1,5 +1,6 @@
 from quickfit.tuning.batches.notes import learning_rate
 from quickfit.tuning.batches.outcome import outcome
+from quickfit.tuning.trials.answers import Failure, TrialFailed
 
 from tuning.batches.machines import GB, Machine, error
 
@@ -72,3 +73,28 @@ def test_a_busy_machine_is_told():
 def test_sizes_that_were_not_side_by_side_are_told():
     machine = Machine(held_bytes=lambda batch: 0.6 * GB + 2e7 * batch)
     assert "memory was too short to measure all sizes side by side" in notes_on(machine)
+
+
+def test_wanted_sizes_that_are_more_than_there_may_be_are_told():
+    told = notes_on(Machine(samples=320), sizes=(32, 64, 400, 500))
+    assert "batch 400, 500 left out: the data have 320 samples" in told
+    assert "batch 128 left out: limit=100" in notes_on(Machine(), sizes=(32, 128), limit=100)
+    assert "batch 64 left out: effective=48" in notes_on(Machine(), sizes=(24, 64), effective=48)
+
+
+def test_the_largest_by_memory_tells_no_gain_from_times_that_do_not_fit():
+    machine = Machine(step_s=lambda batch: 0.001 * batch * (5 if batch == 64 else 1))
+    told = notes_on(machine, mode="max", each=2 * GB)
+    assert "chosen by memory alone: the times of a step are" in told
+    assert "samples per second" not in told
+
+
+def test_a_loss_that_is_nan_from_the_beginning_is_told():
+    told = notes_on(Machine(told={"is_nan": True}))
+    assert "the loss is NaN from the first step: quickfit.tuning.find_nan" in told
+
+
+def test_a_size_that_crashes_is_told_with_its_last_lines():
+    crash = TrialFailed(Failure.CRASHED, "it was ended by SIGABRT.\nIt wrote last:\nmine")
+    told = notes_on(Machine(failures={64: crash}))
+    assert "batch 64 crashed: it was ended by SIGABRT.\nIt wrote last:\nmine" in told

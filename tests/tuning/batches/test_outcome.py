@@ -95,7 +95,55 @@ def test_the_largest_needs_no_times():
 def test_one_size_that_there_was_time_for_is_no_choice():
     plan = plan_on(Machine(start_s=25), budget_s=40)
     assert plan.micro_batch is None
-    assert plan.reason == "in 40 s there was only time for batch 32. Give budget_s=250"
+    assert plan.reason == (
+        "budget_s=40 was enough for batch 32 alone: one more size takes about 33 s, and 14 s were "
+        "left. Give budget_s=250"
+    )
+
+
+def test_a_second_size_is_tried_in_the_time_for_running_the_choice_again():
+    plan = plan_on(Machine(own=32, start_s=25), budget_s=70, sizes=(32, 64))
+    assert [row.batch for row in plan.evidence if row.is_measured] == [32, 64]
+    assert plan.micro_batch == 64
+    assert plan.notes[-1] == (
+        "batch 64 was not run again, with your own input: that takes about 25 s, and 17 s were "
+        "left. Give a larger budget_s"
+    )
+
+
+def test_a_part_of_an_effective_batch_is_one_of_the_wanted_sizes_where_one_divides_it():
+    # Without the sizes it would be 10 times 104.
+    plan = plan_on(Machine(), effective=1040, sizes=(65, 128))
+    assert (plan.micro_batch, plan.accumulation) == (65, 16)
+    assert not any("none of your sizes" in note for note in plan.notes)
+
+
+def test_a_part_that_is_none_of_the_wanted_sizes_is_explained_and_has_a_row():
+    plan = plan_on(Machine(), effective=1000, sizes=(64, 128))
+    assert plan.micro_batch == 125
+    row = next(row for row in plan.evidence if row.batch == 125)
+    assert row.is_measured
+    assert row.words == "run at the end, with your own input"
+    assert any(
+        note.startswith("batch 125 is none of your sizes: of those near the best one, 128, none")
+        for note in plan.notes
+    )
+    assert "→   125 " in repr(plan)
+
+
+def test_a_part_that_there_was_no_time_to_run_is_not_recommended():
+    plan = plan_on(Machine(start_s=25), budget_s=70, effective=1000, sizes=(32, 64))
+    assert plan.micro_batch is None
+    assert plan.reason.startswith("there was no time left to run the chosen batch.")
+
+
+def test_a_choice_on_a_very_busy_machine_is_called_uncertain():
+    assert plan_on(Machine(foreign=0.8)).doubt == ""
+    plan = plan_on(Machine(foreign=1.2))
+    assert (
+        "use batch 256 (uncertain: other programs kept 1.2 of 2 cores busy meanwhile)\n"
+    ) in repr(plan)
+    assert plan_on(Machine(foreign=1.2), mode="max", each=2 * GB).doubt == ""
 
 
 def test_one_size_that_the_data_allow_is_kept():

@@ -1,8 +1,10 @@
+import re
 from dataclasses import replace
 
 import pytest
 
 from quickfit.tuning.batches.starting import begin_search
+from quickfit.tuning.trials.answers import Failure, TrialFailed
 
 from tuning.batches.machines import GB, FakeTrial, Machine, error, hung
 
@@ -74,7 +76,11 @@ def test_a_search_without_time_says_what_it_left_out():
     machine = Machine(start_s=20)
     search = climbed(machine, budget_s=60)
     assert search.is_cut
-    assert search.notes[0].startswith("not tried for want of time: batch ")
+    assert re.fullmatch(
+        r"not tried for want of time: batch [\d, ]+ \(one more size takes about \d+ s, "
+        r"running the chosen one again \d+ s, and \d+ s were left\)",
+        search.notes[0],
+    )
     assert machine.now_s <= 60
 
 
@@ -155,6 +161,14 @@ def test_an_error_of_the_users_is_told_in_full():
     climbed(Machine(failures={64: error()}), tell=told.append)
     assert "batch 64: error: ValueError: no such layer" in told
     assert 'File "train.py", line 3, in build\nValueError: no such layer' in told
+
+
+def test_a_crash_is_told_with_the_last_lines_of_its_process():
+    told = []
+    crash = TrialFailed(Failure.CRASHED, "it was ended by SIGABRT.\nIt wrote last:\nmine")
+    climbed(Machine(failures={64: crash}), tell=told.append)
+    at = told.index("batch 64: crashed: it was ended by SIGABRT.")
+    assert told[at + 1] == "It wrote last:\nmine"
 
 
 def test_data_that_do_not_tell_their_size_end_the_climb_where_they_end():

@@ -55,9 +55,13 @@ def test_a_first_trial_that_hangs_is_told():
 
 
 def test_a_first_trial_that_crashes_is_told():
-    crash = TrialFailed(Failure.CRASHED, "the process was ended by SIGSEGV")
-    with pytest.raises(ModelError, match="tried the model ended: the process was ended by SIGSEGV"):
+    crash = TrialFailed(Failure.CRASHED, "the process was ended by SIGSEGV.\nIt wrote last:\nx")
+    with pytest.raises(ModelError) as caught:
         begun(Machine(failures={"own": crash}))
+    assert str(caught.value) == (
+        "the process that tried the model crashed: the process was ended by SIGSEGV.\n"
+        "It wrote last:\nx"
+    )
 
 
 def test_a_first_trial_that_takes_all_the_time_is_told():

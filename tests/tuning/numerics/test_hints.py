@@ -35,3 +35,10 @@ def test_a_loss_with_a_logarithm_asks_for_from_logits():
     assert "from_logits" in hints.of_loss("Log")
     assert "from_logits" not in hints.of_loss("RealDiv")
     assert "an empty mask" in hints.of_loss(None)
+
+
+def test_sums_and_products_of_finite_numbers_have_overflowed():
+    found = Tally(nan=0, inf=1, size=4, low=0.0, high=1.0, dtype="float32")
+    assert hints.of_layer(found, None, "MatMul").startswith("An overflow: MatMul of finite numbers")
+    assert "orthogonal" in hints.of_recurrence("float32")
+    assert not hints.is_overflow("Log")

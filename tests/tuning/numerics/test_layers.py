@@ -74,3 +74,101 @@ def test_a_layer_called_in_a_loop_of_a_recurrent_one_is_blamed_with_its_path(tf)
     assert culprit.kind == "layer"
     assert "memory" in culprit.name
     assert culprit.op == "Log"
+
+
+def masked(x):
+    """Return what is above 0, and -Inf for the rest: nothing is left of the row of zeros."""
+    from keras import ops
+
+    return ops.where(x > 0, x, -np.inf)
+
+
+def rows_without_an_entry():
+    """Return a batch with a row that a mask leaves nothing of."""
+    x, y = batch()
+    x[3] = 0.0
+    return x, y
+
+
+def masking_net(*middle):
+    import keras
+
+    layers = [keras.Input((4,)), *middle, keras.layers.Dense(1)]
+    made = keras.Sequential(layers, name="masking")
+    made.compile("sgd", "mse")
+    return made
+
+
+def test_a_softmax_of_a_row_that_is_all_masked_is_blamed_and_not_the_mask(tf):
+    from keras import layers
+
+    net = masking_net(layer("mask", masked), layers.Softmax(name="softmax"))
+    culprit = find_nan(net, rows_without_an_entry())
+    assert (culprit.kind, culprit.name, culprit.op) == ("layer", "softmax", "Softmax")
+    assert "A row of only -Inf has no softmax: mask with -1e9" in culprit.hint
+    assert "The -Inf comes from the operation SelectV2 of the layer `mask` at" in culprit.hint
+    assert culprit.place is None, "the softmax is Keras's, whoever asked for the look"
+    assert culprit.found.nan == 4
+
+
+def test_in_one_layer_the_operation_that_made_the_nan_is_named(tf):
+    net = masking_net(layer("both", lambda x: tf.nn.softmax(masked(x))))
+    culprit = find_nan(net, rows_without_an_entry())
+    assert (culprit.name, culprit.op) == ("both", "Softmax")
+    assert "The -Inf comes from the operation SelectV2 at test_layers.py:" in culprit.hint
+
+
+def test_a_softmax_written_by_hand_is_seen_through(tf):
+    def by_hand(x):
+        hidden = masked(x)
+        powers = tf.exp(hidden - tf.reduce_max(hidden, -1, keepdims=True))
+        return powers / tf.reduce_sum(powers, -1, keepdims=True)
+
+    culprit = find_nan(masking_net(layer("hand", by_hand)), rows_without_an_entry())
+    assert (culprit.name, culprit.op) == ("hand", "Sub")
+    assert "Sub makes NaN of infinities" in culprit.hint
+
+
+def test_a_mask_that_is_the_log_of_zeros_is_one_for_a_softmax_too(tf):
+    from keras import layers
+
+    log = layer("log_mask", lambda x: x + tf.math.log(tf.cast(x > 0, tf.float32)))
+    culprit = find_nan(masking_net(log, layers.Softmax(name="end")), rows_without_an_entry())
+    assert (culprit.name, culprit.op) == ("end", "Softmax")
+    assert "operation Log of the layer `log_mask`" in culprit.hint
+
+
+def test_infinities_that_reach_the_loss_without_nan_stay_the_fault(tf):
+    import keras
+
+    inputs = keras.Input((4,))
+    made = keras.Model(inputs, layer("mask", masked)(inputs))
+    made.compile("sgd", "mse")
+    x, _ = batch()
+    culprit = find_nan(made, (x, x))
+    assert (culprit.name, culprit.op) == ("mask", "SelectV2")
+
+
+def test_infinities_that_were_computed_are_the_fault_though_nan_comes_later(tf):
+    net = masking_net(layer("inverse", lambda x: 1.0 / (x * 0)), layer("less", lambda x: x - x))
+    culprit = find_nan(net, batch())
+    assert (culprit.name, culprit.op) == ("inverse", "RealDiv")
+
+
+def test_an_exploding_recurrence_is_an_overflow_and_nothing_else_is_said(tf, capfd):
+    import gc
+
+    import keras
+
+    growing = keras.initializers.RandomNormal(stddev=4.0, seed=0)
+    memory = keras.layers.SimpleRNN(
+        8, activation=None, recurrent_initializer=growing, name="memory"
+    )
+    made = keras.Sequential([keras.Input((100, 3)), memory, keras.layers.Dense(1)])
+    made.compile("sgd", "mse")
+    capfd.readouterr()
+    culprit = find_nan(made, (np.ones((4, 100, 3), "float32"), np.ones((4, 1), "float32")))
+    gc.collect()
+    assert "memory" in culprit.name
+    assert "An overflow: the state grows with every step" in culprit.hint
+    assert "never used" not in "".join(capfd.readouterr())

@@ -34,6 +34,7 @@ def test_a_frozen_training_is_stopped_in_time_and_its_source_is_named(tf):
     assert all((a == b).all() for a, b in zip(weights, made.get_weights(), strict=True))
     assert said.getvalue() == watch.message + "\n"
     assert "training of 'net' is stopped: the last 20 updates were left out" in watch.message
+    assert "No update was ever made: the weights are those that the training began" in watch.message
     assert "the layer `logarithm` went non-finite first" in watch.message
     made.optimizer.dynamic_scale.assign(2.0**15)
     watch = LossScaleWatch(max_skips=4, raises=True)
@@ -54,6 +55,7 @@ def test_the_usual_start_goes_on_and_a_vanishing_scale_is_noticed(tf):
     watch = LossScaleWatch(file=io.StringIO())
     made.fit(x, y, batch_size=8, verbose=0, callbacks=[watch])
     assert "the loss scale fell to 0.5, below 1" in watch.message
+    assert "The weights are those of the last good update." in watch.message
 
 
 def test_an_optimizer_that_leaves_nothing_out_is_told_of_once(tf):

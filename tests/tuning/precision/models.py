@@ -48,6 +48,43 @@ class Stubborn(layers.Layer):
         return tf.matmul(x, tf.eye(x.shape[-1]))
 
 
+class Penalty(layers.Layer):
+    """Adds to the loss what it computes in its own type; its author does not write `self`."""
+
+    def call(this, x):  # noqa: N805
+        this.add_loss(1e-3 * keras.ops.sum(x * x))
+        return x
+
+
+class Shifted(layers.Layer):
+    """Adds a constant in float32; its author does not write `self`."""
+
+    def call(this, x):  # noqa: N805
+        import tensorflow as tf
+
+        return x + tf.constant(1.0)
+
+
+class WideGradient(layers.Layer):
+    """Works in any type on the way forward, and on the way back in float32 only."""
+
+    def call(self, x):
+        import tensorflow as tf
+
+        @tf.custom_gradient
+        def doubled(given):
+            return given * 2, lambda gradient: tf.cast(gradient, tf.float32) * 2
+
+        return doubled(x)
+
+
+def add_one(x):
+    """Return a float32 constant more, which no other type can be added to."""
+    import tensorflow as tf
+
+    return x + tf.constant(1.0)
+
+
 class Unnamed(layers.Layer):
     """Cannot be made again: its argument is no plain value, and it has no config."""
 

@@ -319,3 +319,67 @@ def test_a_policy_that_nobody_knows_is_refused_with_those_that_are(models, polic
 def test_pure_float16_is_refused_with_the_reason(models):
     with pytest.raises(UsageError, match="mixed_float16 keeps them in float32"):
         apply_precision(models.classifier()[0], "float16")
+
+
+def with_one(layer):
+    """Return a model with a layer between two others, compiled."""
+    import keras
+
+    layers = [keras.layers.Dense(8, name="first"), layer, keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((8,)), *layers])
+    model.compile("sgd", "mse")
+    return model
+
+
+def one_of(models, kind):
+    """Return a layer that does not train in 16 bits."""
+    import keras
+
+    makers = {
+        "activation": lambda: keras.layers.Dense(8, activation=models.add_one, name="one"),
+        "added loss": lambda: models.Penalty(name="one"),
+        "no self": lambda: models.Shifted(name="one"),
+        "lambda": lambda: keras.layers.Lambda(models.add_one, name="one"),
+        "gradient": lambda: models.WideGradient(name="one"),
+    }
+    return makers[kind]()
+
+
+@pytest.mark.parametrize("kind", ["activation", "added loss", "no self", "lambda", "gradient"])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_what_does_not_train_in_16_bits_stays_in_float32_and_the_copy_trains(models, kind, policy):
+    model = with_one(one_of(models, kind))
+    before = models.weights(model)
+    with pytest.warns(UserWarning, match=f"'one' .* does not work in {policy} and stays") as said:
+        copied = apply_precision(model, policy)
+    found = models.policies(copied)
+    assert (found["first"], found["one"]) == (policy, "float32")
+    assert len(said) == 1
+    assert all(np.array_equal(models.weights(model)[path], one) for path, one in before.items())
+    assert np.isfinite(copied.train_on_batch(np.ones((4, 8)), np.ones((4, 1))))
+
+
+def test_the_reason_of_a_lambda_is_its_own_error(models):
+    with pytest.warns(UserWarning, match=r"stays in float32: TypeError: Input 'y' of 'AddV2'"):
+        apply_precision(with_one(one_of(models, "lambda")))
+
+
+def test_the_reason_of_an_added_loss_is_told(models):
+    with pytest.warns(UserWarning, match="float32: it adds a loss in bfloat16, and Keras sums"):
+        apply_precision(with_one(one_of(models, "added loss")), "mixed_bfloat16")
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_layer_with_an_activity_regularizer_trains(models, policy):
+    import keras
+
+    regularized = keras.layers.Dense(8, activity_regularizer="l2")
+    copied = apply_precision(with_one(regularized), policy)
+    assert np.isfinite(copied.train_on_batch(np.ones((4, 8)), np.ones((4, 1))))
+
+
+def test_tracebacks_of_keras_are_cut_again_afterwards(models):
+    import keras
+
+    apply_precision(models.classifier()[0])
+    assert keras.config.is_traceback_filtering_enabled()

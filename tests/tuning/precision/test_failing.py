@@ -19,6 +19,13 @@ class Part:
             part.call()
 
 
+class Other(Part):
+    """Its author does not write `self`."""
+
+    def call(this):  # noqa: N805
+        raise TypeError("two types")
+
+
 def failure_of(part):
     try:
         part.call()
@@ -36,6 +43,18 @@ def test_the_innermost_layer_is_found():
 def test_a_part_of_a_layer_stands_for_the_layer():
     layer = Part(Part(Part(fails=True)))
     assert failed_layer(failure_of(layer), [("layer", layer)]) == "layer"
+
+
+def test_a_layer_is_found_whatever_its_author_calls_it():
+    layer = Other()
+    assert failed_layer(failure_of(layer), [("layer", layer)]) == "layer"
+
+
+def test_what_a_lambda_failed_with_is_told_instead_of_a_shape_that_is_not_known():
+    error = NotImplementedError("We could not automatically infer the shape")
+    error.__context__ = TypeError("float32 and float16")
+    assert told(error) == "TypeError: float32 and float16"
+    assert told(NotImplementedError("alone")) == "NotImplementedError: alone"
 
 
 def test_an_error_from_elsewhere_is_in_no_layer():

@@ -6,6 +6,7 @@ from quickfit.tuning.precision.keeping import (
     HEAD,
     IDS,
     INPUT,
+    REGULARIZER,
     SOFTMAX,
     head_layers,
     kept_layers,
@@ -90,7 +91,8 @@ def test_the_reason_is_told(models):
     assert set(found) == {"rescaled", "gate", "unit", "sparse", "last"}
     assert (found["rescaled"], found["gate"], found["last"]) == (INPUT, SOFTMAX, HEAD)
     assert found["unit"] == "its epsilon of 1e-12 is 0 in float16"
-    assert "float16 ends at 65504" in found["sparse"]
+    assert found["sparse"] == REGULARIZER
+    assert kept(model, "mixed_bfloat16")["sparse"] == REGULARIZER
 
 
 def test_bfloat16_has_the_range_of_float32(models):

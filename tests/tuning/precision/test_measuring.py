@@ -65,9 +65,10 @@ def test_a_failure_in_16_bits_is_an_answer(when):
 @pytest.mark.parametrize("when", ["ready", "run", "learn"])
 def test_a_failure_in_float32_is_the_models(when):
     machine = Machine(0.5, fails={FULL: when})
-    with pytest.raises(ModelError, match="could not be trained in float32") as caught:
+    with pytest.raises(ModelError, match="does not train on these data in float32") as caught:
         compared(machine)
     assert "TypeError: planted" in str(caught.value)
+    assert "`model.fit` with the same data must work first" in str(caught.value)
     assert machine.open == 0
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from quickfit.tuning.trials.answers import Failure
 from quickfit.tuning.trials.endings import Circumstances, ended, hung, last_lines, memory_kills
+from quickfit.tuning.trials.holdings import Held
 
 
 @pytest.fixture
@@ -13,8 +14,8 @@ def log(tmp_path):
     return tmp_path / "log.txt"
 
 
-def known(log, limit_bytes=None, kills=0):
-    return Circumstances("training", log, limit_bytes, kills)
+def known(log, limit_bytes=None, kills=0, **more):
+    return Circumstances("training", log, limit_bytes, kills, **more)
 
 
 BAD_ALLOC = "terminate called after throwing an instance of 'std::bad_alloc'\n"
@@ -50,10 +51,38 @@ def test_an_abort_for_another_reason_is_a_crash(log):
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
-def test_with_a_limit_a_fault_is_a_lack_of_memory(log, number):
-    found = ended(-number, known(log, limit_bytes=300_000_000))
+def test_a_fault_near_the_limit_is_a_lack_of_memory(log, number):
+    held = Held(880_000_000, limit_share=0.8)
+    found = ended(-number, known(log, limit_bytes=300_000_000, held=held))
     assert found.failure is Failure.OUT_OF_MEMORY
-    assert f"ended by {number.name} under its memory limit of 300 MB" in found.text
+    assert f"ended by {number.name} near its memory limit: it held 880 MB; the lim" in found.text
+
+
+def test_a_fault_in_a_step_that_needs_more_than_the_limit_is_a_lack_of_memory(log):
+    # oneDNN ends so, without a word and far from the limit, where one tensor is too large.
+    around = known(log, 800_000_000, held=Held(700_000_000, 0.1), step_bytes=2_200_000_000)
+    found = ended(-signal.SIGSEGV, around)
+    assert found.failure is Failure.OUT_OF_MEMORY
+    assert "the outputs of its layers alone need 2.2 GB in a step, and 800 MB is its" in found.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
+def test_a_fault_far_from_the_limit_is_a_crash(log, number):
+    log.write_text("last words\n")
+    around = known(log, 17_000_000_000, held=Held(626_000_000, 0.001), step_bytes=1000)
+    found = ended(-number, around)
+    assert found.failure is Failure.CRASHED
+    assert found.text == (
+        f"while training, the process was ended by {number.name}; it held 626 MB; the limit is "
+        "17 GB beyond Python and TensorFlow.\nIt wrote last:\nlast words"
+    )
+
+
+@pytest.mark.parametrize("more", [{"held": Held(2 * 10**9, 0.4)}, {"step_bytes": 10**9}])
+def test_a_fault_on_the_way_to_the_limit_is_a_crash_that_memory_may_explain(log, more):
+    found = ended(-signal.SIGSEGV, known(log, 3 * 10**9, **more))
+    assert found.failure is Failure.CRASHED
+    assert "ended by SIGSEGV; its memory limit may be the reason: it held" in found.text
 
 
 def test_without_a_limit_a_fault_is_a_crash(log):
@@ -90,7 +119,7 @@ def test_a_hang_is_told_with_its_last_lines(log):
     found = hung(120.0, known(log))
     assert found.failure is Failure.HUNG
     assert found.text == (
-        "while training, the process gave no sign of life for 120 s, and was ended.\n"
+        "while training, the process gave no sign of life for 2 min 0 s, and was ended.\n"
         "It wrote last:\nreading part 3"
     )
 

@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.errors import ModelError
 from quickfit.tuning.trials import feeds
-from quickfit.tuning.trials.feeds import feed_of, in_memory
+from quickfit.tuning.trials.feeds import feed_of, in_memory, kind_of
 
 from tuning.trials.small_models import arrays, dataset
 
@@ -43,7 +43,7 @@ def test_held_in_memory_the_same_batches_come_in_turn(tf, data):
     taken = [y.numpy().tolist() for _, (_, y) in zip(range(17), made.batches(), strict=False)]
     assert taken[:8] == [list(y) for _, (_, y) in zip(range(8), feed.batches(), strict=False)]
     assert taken[8:16] == taken[:8]
-    assert (made.batch, made.samples) == (8, 70)
+    assert (made.batch, made.samples, made.kind) == (8, 70, kind_of(data()))
 
 
 def test_not_more_is_held_than_there_is_room_for(tf, monkeypatch):
@@ -56,3 +56,11 @@ def test_not_more_is_held_than_there_is_room_for(tf, monkeypatch):
 def test_two_data_sets_are_refused(tf):
     with pytest.raises(ModelError, match=r"the data are a tuple of 2 \(.*Dataset, .*Dataset\)"):
         feed_of((dataset(), dataset()), None, 32)
+
+
+def test_data_are_of_a_kind(tf):
+    import keras
+
+    assert kind_of(dataset()) == "tf.data"
+    assert kind_of(arrays()) == "arrays"
+    assert kind_of(keras.utils.PyDataset()) == "PyDataset"

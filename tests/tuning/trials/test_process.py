@@ -77,6 +77,43 @@ def test_a_crash_is_told_with_its_phase_signal_and_last_lines(tmp_path):
     )
 
 
+_LIMITED = """
+import resource
+def limited(more):
+    with open("/proc/self/status") as file:
+        data = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmData"))
+    resource.setrlimit(resource.RLIMIT_DATA, (data + more, resource.RLIM_INFINITY))
+limited(200_000_000)
+say("alive", phase="building")
+"""
+
+
+def test_a_crash_under_a_limit_that_is_far_away_is_a_crash(tmp_path):
+    made = child(tmp_path, _LIMITED + "say('ready'); heard(); os.abort()", limit_bytes=200_000_000)
+    made.receive(PATIENCE_S)
+    made.send({})
+    found = failed(made)
+    assert found.failure is Failure.CRASHED
+    assert "ended by SIGABRT; it held " in found.text
+
+
+def test_a_crash_of_one_that_held_all_it_may_is_a_lack_of_memory(tmp_path):
+    body = _LIMITED + "held = bytearray(180_000_000); say('ready'); heard(); os.abort()"
+    made = child(tmp_path, body, limit_bytes=200_000_000)
+    made.receive(PATIENCE_S)
+    made.send({})
+    found = failed(made)
+    assert found.failure is Failure.OUT_OF_MEMORY
+    assert "ended by SIGABRT near its memory limit: it held " in found.text
+
+
+def test_a_crash_in_a_step_that_needs_too_much_is_a_lack_of_memory(tmp_path):
+    body = "say('alive', phase='doing', step_bytes=10**9); say('alive', phase='on'); os.abort()"
+    found = failed(child(tmp_path, body, limit_bytes=200_000_000))
+    assert found.failure is Failure.OUT_OF_MEMORY
+    assert found.text.startswith("while on, the process was ended by SIGABRT: the outputs of")
+
+
 def test_an_end_without_a_word_is_told_with_its_exit_code(tmp_path):
     found = failed(child(tmp_path, "os._exit(3)"))
     assert found.text == "while starting, the process ended by itself with exit code 3."
@@ -106,7 +143,7 @@ def test_one_that_gives_no_sign_of_life_is_ended(tmp_path):
     found = failed(made, patience_s=0.01)
     assert found.failure is Failure.HUNG
     assert found.text == (
-        "while starting, the process gave no sign of life for 0.01 s, and was ended."
+        "while starting, the process gave no sign of life for 10 ms, and was ended."
     )
     assert has_ended(made.pid)
 

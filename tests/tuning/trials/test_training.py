@@ -7,7 +7,7 @@ import pytest
 
 from quickfit.errors import ModelError
 from quickfit.tuning.trials.assembling import Assembled
-from quickfit.tuning.trials.feeds import feed_of
+from quickfit.tuning.trials.feeds import feed_of, in_memory
 from quickfit.tuning.trials.link import Link
 from quickfit.tuning.trials.training import Training
 
@@ -82,3 +82,38 @@ def test_data_that_end_after_one_pass_are_told(tf, talk, capfd):
         pytest.warns(UserWarning, match="ran out of data"),
     ):
         talk(Assembled(small_models.model(), feed), LEARN)
+
+
+def test_the_first_answer_tells_of_the_data_and_the_optimizer(tf, talk):
+    feed = in_memory(feed_of(small_models.dataset(), None, 32))
+    _, _, (ready,) = talk(Assembled(small_models.model(), feed), LEARN)
+    assert (ready["data_kind"], ready["is_nan"]) == ("tf.data", False)
+    assert hasattr(tf.keras.optimizers, ready["optimizer"])
+    assert 0 < ready["learning_rate"] < 1
+
+
+def test_a_loss_that_is_nan_at_once_and_a_schedule_are_told(tf, talk):
+    import keras
+    import numpy as np
+
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    arrays = np.full((16, 4), np.nan, "float32"), np.ones((16, 1), "float32")
+    _, _, (ready,) = talk(Assembled(model, feed_of(arrays, None, 8)), LEARN)
+    assert ready["is_nan"] is True
+    assert (ready["data_kind"], ready["optimizer"]) == ("arrays", "SGD")
+    assert ready["learning_rate"] is None
+
+
+def test_an_optimizer_of_the_users_own_has_no_name_in_keras(tf, talk):
+    import keras
+
+    class Adam(keras.optimizers.Adam):
+        pass
+
+    model = small_models.model()
+    model.compile(Adam(), "sparse_categorical_crossentropy")
+    feed = feed_of(small_models.dataset(), None, 32)
+    _, _, (ready,) = talk(Assembled(model, feed), LEARN)
+    assert ready["optimizer"] is None

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from quickfit import units
 from quickfit.capacity import whole_cores
 from quickfit.proof.budget import Budget
 from quickfit.tuning.advice import device
+from quickfit.tuning.advice.hints import input_hint
 from quickfit.tuning.advice.processes import Machine
 from quickfit.tuning.advice.result import Advice
 from quickfit.tuning.advice.sessions import Session, measured
+from quickfit.tuning.advice.setting_checks import check_batches
 from quickfit.tuning.advice.status import Line
-from quickfit.tuning.advice.targets import name_of, recipe_of
+from quickfit.tuning.advice.targets import name_of, own_setting, recipe_of
 from quickfit.tuning.advice.wishes import Wishes, check_numbers, wishes_of
 from quickfit.tuning.precision.hardware import Hardware
+from quickfit.tuning.trials.scratch import scratch_folder
 from quickfit.tuning.trials.trial import Trial
 
 BUDGET_S = 180.0
@@ -81,11 +82,16 @@ def advised(
     budget_s: float,
     steps_left: int | None,
     tell: Tell,
+    is_command: bool = False,
 ) -> Advice:
-    """Do what `advise` does, for arguments that were looked at."""
+    """Do what `advise` does, for arguments that were looked at.
+
+    `is_command` is whether it was asked for on the command line: hints then name its options.
+    """
+    check_batches(wishes.settings, data)
     budget = Budget(budget_s)
-    with tempfile.TemporaryDirectory(prefix="quickfit-tune-") as folder:
-        recipe = recipe_of(target, data, Path(folder))
+    with scratch_folder() as folder:
+        recipe = recipe_of(target, data, folder)
         hardware = device.hardware_here()
 
         def told(text: str) -> None:
@@ -93,7 +99,15 @@ def advised(
 
         machine = Machine(lambda setting: Trial(recipe, setting), budget, told, _starts(hardware))
         session = Session(
-            name_of(target), machine, hardware, wishes, recipe.keeps_input, steps_left
+            name_of(target),
+            machine,
+            hardware,
+            wishes,
+            recipe.keeps_input,
+            steps_left,
+            own=own_setting(target),
+            input_hint=input_hint(target),
+            is_command=is_command,
         )
         return measured(session)
 

@@ -6,9 +6,10 @@ What is known to be useless or impossible is not tried, and the reason is told i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quickfit import units
+from quickfit.tuning.advice.epochs import epoch_steps
 from quickfit.tuning.advice.rows import Kind, Row, Verdict
 from quickfit.tuning.trials.answers import Ready
 from quickfit.tuning.trials.settings import Setting
@@ -48,6 +49,7 @@ class Circumstances:
         policy: the 16-bit policy that this hardware may gain from, or None.
         why_no_policy: in words, where there is none.
         forced_policy: what `--try precision` measures where nothing is to be gained.
+        own: what the training has already, as far as that is known.
     """
 
     ready: Ready
@@ -55,6 +57,7 @@ class Circumstances:
     policy: str | None = None
     why_no_policy: str = "this CPU has no 16-bit units"
     forced_policy: str = "mixed_bfloat16"
+    own: Setting = field(default_factory=Setting)
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,35 @@ def choose(facts: Circumstances, kinds: Collection[Kind], forced: Collection[Kin
         found.append(_precision(facts, is_forced=Kind.PRECISION in forced))
     if Kind.THREADS in kinds:
         found += _threads(facts.cores)
-    candidates = tuple(one for one in found if isinstance(one, Candidate))
-    return Choice(candidates, tuple(one for one in found if isinstance(one, Row)))
+    return _sorted(facts, found)
 
 
-def given(settings: Sequence[Setting]) -> tuple[Candidate, ...]:
-    """Return settings that somebody wants to have tried."""
-    return tuple(Candidate(kind_of(one), name_of(one), one) for one in settings)
+def given(facts: Circumstances, settings: Sequence[Setting]) -> Choice:
+    """Return settings that somebody wants to have tried, and which of them cannot be."""
+    return _sorted(facts, [_given(facts.ready, one) for one in settings])
+
+
+def _sorted(facts: Circumstances, found: Sequence[Candidate | Row]) -> Choice:
+    told = [_unless_had(facts, one) if isinstance(one, Candidate) else one for one in found]
+    candidates = tuple(one for one in told if isinstance(one, Candidate))
+    return Choice(candidates, tuple(one for one in told if isinstance(one, Row)))
+
+
+def _unless_had(facts: Circumstances, one: Candidate) -> Candidate | Row:
+    """Return a candidate, or that it would change nothing."""
+    own = {**facts.own.changed(), "batch": facts.ready.batch}
+    if any(own.get(name) != value for name, value in one.setting.changed().items()):
+        return one
+    return _not_tried(one.kind, one.name, one.setting, "your training has it already")
+
+
+def _given(ready: Ready, setting: Setting) -> Candidate | Row:
+    kind, name = kind_of(setting), name_of(setting)
+    if ready.samples is not None and (setting.batch or 0) > ready.samples:
+        return _not_tried(kind, name, setting, _few_samples(ready))
+    if not fits(setting, ready):
+        return _not_tried(kind, name, setting, _few_steps(ready, setting.batch))
+    return Candidate(kind, name, setting)
 
 
 def kind_of(setting: Setting) -> Kind:
@@ -127,9 +152,18 @@ def name_of(setting: Setting) -> str:
 
 def fits(setting: Setting, ready: Ready) -> bool:
     """Tell whether an epoch has as many steps as one call of this setting takes."""
-    if ready.samples is None or setting.steps_per_execution is None:
-        return True
-    return ready.samples // (setting.batch or ready.batch) >= setting.steps_per_execution
+    steps = epoch_steps(ready, setting.batch)
+    return steps is None or steps >= (setting.steps_per_execution or 1)
+
+
+def _few_steps(ready: Ready, batch: int | None = None) -> str:
+    steps = epoch_steps(ready, batch) or 0
+    return f"an epoch has only {units.count(steps)} step{'s' * (steps != 1)}"
+
+
+def _few_samples(ready: Ready) -> str:
+    samples = ready.samples or 0
+    return f"the data has only {units.count(samples)} sample{'s' * (samples != 1)}"
 
 
 def _steps(ready: Ready) -> Iterator[Candidate | Row]:
@@ -139,8 +173,7 @@ def _steps(ready: Ready) -> Iterator[Candidate | Row]:
         if fits(setting, ready):
             yield Candidate(Kind.STEPS, name, setting)
         else:
-            steps = (ready.samples or 0) // ready.batch
-            yield _not_tried(Kind.STEPS, name, setting, f"an epoch has only {steps} steps")
+            yield _not_tried(Kind.STEPS, name, setting, _few_steps(ready))
 
 
 def _batches(ready: Ready) -> Iterator[Candidate | Row]:
@@ -150,8 +183,7 @@ def _batches(ready: Ready) -> Iterator[Candidate | Row]:
         if ready.samples is None or ready.samples >= factor * ready.batch:
             yield Candidate(Kind.BATCH, name, setting)
         else:
-            why = f"the data has only {units.count(ready.samples)} samples"
-            yield _not_tried(Kind.BATCH, name, setting, why)
+            yield _not_tried(Kind.BATCH, name, setting, _few_samples(ready))
 
 
 def _precision(facts: Circumstances, *, is_forced: bool) -> Candidate | Row:

@@ -26,6 +26,8 @@ class Choosing:
 
     def __init__(self, steps_left: int | None = None) -> None:
         self._steps_left = steps_left
+        # Why there is no more to come, for whatever was not tried to its end.
+        self.ended = OUT_OF_TIME
         self._together: Candidate | None = None
         self.tried: dict[Candidate, Tried] = {}
 
@@ -82,7 +84,7 @@ class Choosing:
         return tried.gain if tried is not None else None
 
     def _row(self, one: Candidate) -> Row:
-        return row_of(self.tried[one], self._steps_left)
+        return row_of(self.tried[one], self._steps_left, self.ended)
 
     def _is_better(self, together: Candidate, single: Candidate) -> bool:
         """Tell whether the winners together beat the best of them."""
@@ -103,8 +105,8 @@ class Choosing:
             return row if _is_part(one, best) else _outdone(row, f"it does not fit {best.name}")
         if self._together is not None and self.tried[self._together].pairs:
             return _outdone(row, f"faster alone, but not together with {best.name}")
-        why = f"faster alone; together with {best.name} it was not tried: {OUT_OF_TIME}"
-        return replace(row, verdict=Verdict.NOT_TRIED, reason=why)
+        why = f"faster alone; together with {best.name} it was not tried: {self.ended}"
+        return replace(row, verdict=Verdict.NOT_DECIDED, reason=why)
 
 
 def joined(winners: Sequence[Candidate], ready: Ready) -> Candidate | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from quickfit.proof.budget import Budget
+from quickfit.tuning.advice.epochs import first_steps
 from quickfit.tuning.advice.pairs import Side
 from quickfit.tuning.batches.load import OtherLoad
 from quickfit.tuning.trials.answers import Block, Failure, Learned, Ready, TrialFailed
@@ -132,11 +133,16 @@ class Started:
         with self._failing(machine):
             left_s = machine.budget.left_s
             machine.load.begin()
-            block = self.trial.run(block_steps(self.side.step_s))
+            block = self.trial.run(self._steps())
             machine.load.end(wall_s=left_s - machine.budget.left_s, own_s=block.cpu_s)
             self.side.blocks.append(block)
             return block
         return None
+
+    def _steps(self) -> int:
+        """Return the steps of its next block; only a block tells what epochs add to a step."""
+        steps, ready = block_steps(self.side.step_s), self.side.ready
+        return first_steps(steps, ready) if ready is not None and not self.side.blocks else steps
 
     def learn(self, machine: Machine, samples: int) -> None:
         """Let it train from its first weights on some samples."""

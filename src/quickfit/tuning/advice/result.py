@@ -9,7 +9,7 @@ from typing import Any
 
 from quickfit.measuring.intervals import Measured
 from quickfit.tuning.advice.lines import lines_of, remarks_of
-from quickfit.tuning.advice.rows import INPUT_LIMIT, Row, finite
+from quickfit.tuning.advice.rows import INPUT_LIMIT, Row, Verdict, finite, whole
 from quickfit.tuning.trials.answers import Block, Learned, Ready
 from quickfit.tuning.trials.settings import Setting
 
@@ -61,7 +61,7 @@ class Baseline:
             "parameters": self.parameters,
             "samples_per_s": finite(self.samples_per_s),
             "step_s": finite(self.step_s),
-            "peak_bytes": self.peak_bytes,
+            "peak_bytes": whole(self.peak_bytes),
             "loss": self.learned
             and {
                 "samples": self.learned.samples,
@@ -85,6 +85,9 @@ class Advice:
         notes: what else to know.
         took_s: how long all of it took.
         is_interrupted: whether somebody ended it early.
+        deciding_budget_s: about the budget that decides what was left open; None where nothing was.
+        input_hint: how to find out where the time of the input goes.
+        is_command: whether hints name options of the command line, or arguments in Python.
     """
 
     target: str
@@ -96,6 +99,9 @@ class Advice:
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
     is_interrupted: bool = False
+    deciding_budget_s: float | None = None
+    input_hint: str = ""
+    is_command: bool = False
 
     @property
     def setting(self) -> Setting:
@@ -111,6 +117,12 @@ class Advice:
     def remarks(self) -> tuple[str, ...]:
         """What to know about these lines."""
         return remarks_of(self.setting, self.baseline.batch)
+
+    @property
+    def undecided(self) -> tuple[Row, ...]:
+        """What may be a gain, and was not measured often enough; the most promising first."""
+        rows = [row for row in self.rows if row.verdict is Verdict.NOT_DECIDED]
+        return tuple(sorted(rows, key=lambda row: -(row.gain.mean if row.gain else 0.0)))
 
     @property
     def is_input_bound(self) -> bool:
@@ -140,6 +152,7 @@ class Advice:
             "is_input_bound": self.is_input_bound,
             "input_gain": finite(gain.mean) if gain else None,
             "notes": list(self.notes),
+            "deciding_budget_s": finite(self.deciding_budget_s),
             "took_s": self.took_s,
             "is_interrupted": self.is_interrupted,
         }

@@ -24,6 +24,7 @@ class Verdict(StrEnum):
     OUTDONE = "outdone"
     LEARNS_LESS = "learns less"
     FAILED = "failed"
+    NOT_DECIDED = "not decided"
     NOT_TRIED = "not tried"
 
 
@@ -117,8 +118,8 @@ class Row:
                 "pairs": gain.pairs,
             },
             "cpu_ratio": finite(self.cpu),
-            "peak_bytes": finite(self.peak_bytes),
-            "more_bytes": finite(self.more_bytes),
+            "peak_bytes": whole(self.peak_bytes),
+            "more_bytes": whole(self.more_bytes),
             "compile_s": finite(self.compile_s),
             "pays_after_steps": self.pays_after,
             "loss": self.loss
@@ -134,3 +135,8 @@ class Row:
 def finite(value: float | None) -> float | None:
     """Return a number that JSON can hold."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def whole(value: float | None) -> int | None:
+    """Return a number of bytes that JSON can hold."""
+    return round(value) if value is not None and math.isfinite(value) else None

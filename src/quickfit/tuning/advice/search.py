@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from quickfit.proof.budget import Budget
 from quickfit.tuning.advice.candidates import IN_MEMORY, Candidate
 from quickfit.tuning.advice.choosing import Choosing, joined
 from quickfit.tuning.advice.pace import Pace, first_pace, learn_samples
@@ -17,14 +18,10 @@ from quickfit.tuning.advice.pairs import Pair
 from quickfit.tuning.advice.processes import BaselineFailed, Machine, Started
 from quickfit.tuning.advice.rounds import NO_SLOWER, Lesson, Round
 from quickfit.tuning.advice.rows import INPUT_LIMIT, MIN_GAIN
-from quickfit.tuning.advice.verdicts import MIN_PAIRS, Tried
+from quickfit.tuning.advice.verdicts import MAX_PAIRS, MIN_PAIRS, NEARLY, Tried
 from quickfit.tuning.trials.answers import Block, Learned, Ready
 from quickfit.tuning.trials.settings import Setting
 
-# More rounds than three are for gains that are near the bound.
-MAX_PAIRS = 5
-# A mean below this hardly gets a lower bound of 1.05 from more pairs.
-NEARLY = 1.08
 # A first pair on a busy machine may be so far off, where the CPU time of a sample says otherwise.
 BUSY_NO_SLOWER, LESS_CPU = 0.8, 0.9
 # The winners together that are ahead by so much need the best of them beside them no more.
@@ -52,6 +49,8 @@ class Search:
         # All blocks of the training as it is.
         self.blocks: list[Block] = []
         self.unchanged: Learned | None = None
+        # One block of it, before anything is tried.
+        self.first_block: Block | None = None
 
     def begin(self) -> Ready:
         """Start the training as it is; what it answers decides which candidates there are.
@@ -67,18 +66,27 @@ class Search:
         self._base.wait(self._machine)
         self.ready = self._base.ready()
         start_s = left_s - self._machine.budget.left_s
-        self._pace = first_pace(start_s, self.ready.step_s, self._machine.starts)
+        self.first_block = self._base.block(self._machine)
+        self._base.ready()  # it may have failed in its block
+        self._pace = first_pace(start_s, self._base.side.step_s, self._machine.starts)
         return self.ready
+
+    @property
+    def budget(self) -> Budget:
+        """The time for everything."""
+        return self._machine.budget
 
     def close(self) -> None:
         """End the training as it is, where no round has done so."""
         if self._base is not None:
+            self.blocks += self._base.side.blocks
             self._base.trial.close()
             self._base = None
 
-    def needed_s(self) -> float:
-        """Return the least time in which one candidate can be measured."""
-        return MIN_PAIRS * self._pace.round_s(1)
+    def needed_s(self, candidates: int = 1) -> float:
+        """Return about the time in which so many candidates can be measured, and together."""
+        together_s = self._together_s() if candidates > 1 else 0.0
+        return MIN_PAIRS * self._pace.round_s(candidates) + together_s
 
     def try_alone(self, candidates: Sequence[Candidate]) -> None:
         """Try each candidate by itself, as many as there is time for."""
@@ -173,6 +181,7 @@ class Search:
         """Let a training that failed after it had run be a note: what was measured counts."""
         if not any(tried.pairs for tried in self.found.tried.values()):
             raise error
+        self.found.ended = "your training as it is failed in a later round"
         self.notes.append(f"Your training as it is failed in a later round: {error}")
 
     def _compared(self, pair: Pair) -> Pair:

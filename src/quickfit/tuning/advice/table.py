@@ -19,6 +19,7 @@ _STYLES = {
     Verdict.ADVISED: "bold green",
     Verdict.FAILED: "red",
     Verdict.LEARNS_LESS: "yellow",
+    Verdict.NOT_DECIDED: "yellow",
     Verdict.NOT_TRIED: "dim",
 }
 

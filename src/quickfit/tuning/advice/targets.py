@@ -10,6 +10,7 @@ from typing import Any
 
 from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.trials.recipes import Recipe, by_function, by_model, by_name
+from quickfit.tuning.trials.settings import Setting
 
 _WAYS = (
     "Give one of these:\n"
@@ -78,6 +79,8 @@ def module_name(target: str) -> str:
         UsageError: there is no such file.
     """
     place, colon, function = target.rpartition(":")
+    if colon and "/" in place and not place.endswith(".py"):
+        raise UsageError(_of_path(target, place, function))
     if not colon or not place.endswith(".py"):
         return target
     file = Path(place)
@@ -90,6 +93,25 @@ def module_name(target: str) -> str:
     if folder not in sys.path:
         sys.path.insert(0, folder)  # children search where this process does
     return f"{file.stem}:{function}"
+
+
+def _of_path(target: str, place: str, function: str) -> str:
+    """Return what to say of a path where a module is expected."""
+    text = f"{target} does not name a function: a module has dots, and a file ends with .py."
+    if Path(f"{place}.py").is_file():
+        return f"{text}\nName the file:\n    {place}.py:{function}"
+    return f"{text}\nThere is no file {place}.py in {Path.cwd()}."
+
+
+def own_setting(target: Any) -> Setting:
+    """Return what a model has been compiled with; nothing is known of what is no model yet."""
+    if not is_model(target):
+        return Setting()
+    return Setting(
+        jit=bool(getattr(target, "jit_compile", False)),
+        steps_per_execution=int(getattr(target, "steps_per_execution", None) or 1),
+        policy=getattr(getattr(target, "dtype_policy", None), "name", None),
+    )
 
 
 def name_of(target: Any) -> str:
@@ -123,5 +145,6 @@ def _named(target: str | Callable[..., Any]) -> str:
 def _kind(target: Any) -> str:
     if target is None:
         return "None"
-    text = f"a {type(target).__name__}"
+    name = type(target).__name__
+    text = f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
     return f"{text} ({target!r:.60})"

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from quickfit import units
+from quickfit.tuning.advice.hints import budget_words
 from quickfit.tuning.advice.lines import lines_of
 from quickfit.tuning.advice.result import Advice
 from quickfit.tuning.advice.rows import Verdict
@@ -22,7 +23,7 @@ from quickfit.tuning.trials.settings import Setting
 
 WIDTH = 100
 _CODE = "    "
-_LEADS = ("Put this", "Nothing to change", "Interrupted")
+_LEADS = ("Put this", "Nothing", "Not decided", "Interrupted")
 
 
 def text(advice: Advice) -> str:
@@ -69,8 +70,7 @@ def _head(advice: Advice) -> Iterator[str]:
         yield (
             f"Your input {claim} the limit: with batches from memory it trains"
             f" {gain_text(advice.input_gain)} as fast. Make the input faster first; a faster step"
-            " gains little while it waits. `quickfit run train.py` says where the input's time"
-            " goes, and `quickfit bench train.py:make_dataset` measures it."
+            f" gains little while it waits. {advice.input_hint}".rstrip()
         )
 
 
@@ -81,6 +81,7 @@ def _end(advice: Advice) -> Iterator[str]:
     yield from reasons(advice.rows)
     yield ""
     yield from _advised(advice)
+    yield from _open(advice)
     yield from _other_lines(advice)
     yield from advice.notes
     if advice.is_interrupted:
@@ -90,12 +91,28 @@ def _end(advice: Advice) -> Iterator[str]:
 
 def _advised(advice: Advice) -> Iterator[str]:
     if advice.chosen is None or advice.chosen.gain is None:
-        yield "Nothing to change: no change was faster for sure (a lower bound of 1.05×)."
+        if not any(row.gain for row in advice.rows) and not advice.is_interrupted:
+            yield "Nothing was measured beside your training: the reasons are above."
+        elif not advice.undecided:
+            yield "Nothing to change: no change was faster for sure (a lower bound of 1.05×)."
         return
     yield f"Put this into your script, {gain_text(advice.chosen.gain)} as many samples per second:"
     for line in advice.lines:
         yield f"{_CODE}{line}"
     yield from advice.remarks
+
+
+def _open(advice: Advice) -> Iterator[str]:
+    """Yield what may still be a gain, and what would tell."""
+    if not advice.undecided:
+        return
+    named = ", ".join(f"{row.name} {gain_text(row.gain)}" for row in advice.undecided)
+    text = f"Not decided, and promising: {named}."
+    if advice.is_interrupted or advice.deciding_budget_s is None:
+        yield text
+    else:
+        words = budget_words(advice.deciding_budget_s, is_command=advice.is_command)
+        yield f"{text} More time would decide: {words}"
 
 
 def _other_lines(advice: Advice) -> Iterator[str]:

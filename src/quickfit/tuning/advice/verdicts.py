@@ -17,9 +17,14 @@ from quickfit.tuning.trials.answers import TrialFailed
 
 # What is measured less often is not advised.
 MIN_PAIRS = 3
+# More rounds than three are for gains that are near the bound.
+MAX_PAIRS = 5
+# A mean below this hardly gets a lower bound of 1.05 from more pairs.
+NEARLY = 1.08
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
 OUT_OF_TIME = "the budget was over"
+INTERRUPTED = "interrupted"
 _MAX_REASON = 300
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit|Interrupt)\b")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -76,14 +81,15 @@ class Tried:
         return math.ceil(self.compile_s / saved_s) if saved_s > 0 else None
 
 
-def row_of(tried: Tried, steps_left: int | None = None) -> Row:
+def row_of(tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME) -> Row:
     """Return the row of a candidate.
 
     Args:
         tried: what was measured.
         steps_left: how many steps the user still has to train, where that is known.
+        ended: why there are no more pairs.
     """
-    verdict, reason = verdict_of(tried, steps_left)
+    verdict, reason = verdict_of(tried, steps_left, ended)
     one = tried.candidate
     if not tried.pairs:
         return Row(one.name, one.kind, verdict, reason=reason, setting=one.setting.changed())
@@ -105,22 +111,27 @@ def row_of(tried: Tried, steps_left: int | None = None) -> Row:
     )
 
 
-def verdict_of(tried: Tried, steps_left: int | None = None) -> tuple[Verdict, str]:
+def verdict_of(
+    tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME
+) -> tuple[Verdict, str]:
     """Return what came of a candidate, and why."""
     gain = tried.gain
     if tried.failure is not None:
         return Verdict.FAILED, failure_text(tried.failure)
     if gain is None:
-        return Verdict.NOT_TRIED, OUT_OF_TIME
+        return Verdict.NOT_TRIED, ended
     if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN:
         return _of_gain(tried, steps_left)
     if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return Verdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
-        return Verdict.NOT_TRIED, f"measured {times} only: {OUT_OF_TIME}"
+        return Verdict.NOT_DECIDED, f"measured {times} only: {ended}"
     if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
         return Verdict.SLOWER, ""
+    if gain.mean >= NEARLY:
+        why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
+        return Verdict.NOT_DECIDED, why
     if gain.mean >= MIN_GAIN:
         return Verdict.NO_GAIN, f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
     return Verdict.NO_GAIN, ""

@@ -11,6 +11,7 @@ from typing import Any
 from quickfit.errors import UsageError
 from quickfit.tuning.advice.candidates import KINDS
 from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.setting_checks import checked
 from quickfit.tuning.trials.settings import Setting
 
 # Nothing can be started and measured three times in less.
@@ -36,13 +37,15 @@ def wishes_of(settings: Iterable[Any] | None) -> Wishes:
     """Return what a list of names and settings asks for; what is named is tried in any case.
 
     Raises:
-        UsageError: something in it is neither.
+        UsageError: something in it is neither, or a setting that cannot be meant.
     """
     if settings is None:
         return Wishes()
     given = [settings] if isinstance(settings, str | Setting) else list(settings)
     kinds = frozenset(kind_named(str(one)) for one in given if not isinstance(one, Setting))
-    single = tuple(one for one in given if isinstance(one, Setting) and not one.is_as_it_was)
+    single = tuple(
+        checked(one) for one in given if isinstance(one, Setting) and not one.is_as_it_was
+    )
     if not kinds and not single:
         raise UsageError(f"advise: settings is empty. Name what to try: {_names()}.")
     return Wishes(kinds, kinds, single)

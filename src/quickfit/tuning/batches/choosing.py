@@ -27,12 +27,20 @@ def choice(question: Question, rows: Sequence[Row]) -> Row | None:
     return min((row for row in allowed if row.samples_per_s >= enough), key=lambda row: row.batch)
 
 
-def parts(effective: int, batch: int) -> tuple[int, int]:
+def parts(effective: int, batch: int, preferred: Sequence[int] = ()) -> tuple[int, int]:
     """Return the micro-batch and how many of them make up an effective batch.
 
     The micro-batch is never above `batch`. Where the effective batch has no divisor near it, the
     product is the next larger one that has.
+
+    Args:
+        effective: samples per update.
+        batch: the largest micro-batch.
+        preferred: sizes that are taken, the largest first, where they divide it.
     """
+    for size in sorted(preferred, reverse=True):
+        if batch * LEAST_PART <= size <= batch and effective % size == 0:
+            return size, effective // size
     fewest = math.ceil(effective / batch)
     for count in range(fewest, math.floor(effective / max(batch * LEAST_PART, 1)) + 1):
         if effective % count == 0:

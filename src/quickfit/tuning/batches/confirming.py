@@ -8,7 +8,7 @@ from quickfit import units
 from quickfit.tuning.batches import choosing
 from quickfit.tuning.batches.crew import OutOfTime, failed_words
 from quickfit.tuning.batches.rows import Row
-from quickfit.tuning.batches.search import STEPS_AGAIN, Search
+from quickfit.tuning.batches.search import MAX_RESIDUAL, STEPS_AGAIN, Search
 from quickfit.tuning.trials.answers import TrialFailed
 from quickfit.tuning.trials.settings import Setting
 
@@ -50,9 +50,11 @@ def confirmed(search: Search) -> Confirmed | None:
         except TrialFailed as failed:
             _note_failure(search, micro_batch, row, failed)
         except OutOfTime:
+            search.is_over = True
+            needed, left = units.about(_again_s(search, row)), units.about(search.left_s)
             search.notes.append(
-                f"batch {micro_batch} was not run again{_with_input(search)}: the time was over. "
-                "Give a larger budget_s"
+                f"batch {micro_batch} was not run again{_with_input(search)}: that takes about "
+                f"{needed}, and {left} were left. Give a larger budget_s"
             )
             is_tried = micro_batch == row.batch
             return Confirmed(row, micro_batch, accumulation, None) if is_tried else None
@@ -63,6 +65,8 @@ def confirmed(search: Search) -> Confirmed | None:
 def input_words(search: Search, found: Confirmed) -> str:
     """Return that the input is the limit, where it is."""
     if found.again is None or not search.keeps_input:
+        return ""
+    if search.misfit > MAX_RESIDUAL:
         return ""
     if search.samples is not None and search.samples < MIN_EPOCH_STEPS * found.micro_batch:
         return ""
@@ -78,15 +82,22 @@ def input_words(search: Search, found: Confirmed) -> str:
 
 
 def _parts(search: Search, row: Row) -> tuple[int, int]:
-    wanted = search.question.effective
-    return choosing.parts(wanted, row.batch) if wanted is not None else (row.batch, 1)
+    question = search.question
+    if question.effective is None:
+        return row.batch, 1
+    ran = [one.batch for one in search.rows if one.is_measured] if question.sizes else []
+    return choosing.parts(question.effective, row.batch, ran)
 
 
 def _run(search: Search, batch: int, row: Row) -> Row:
-    if search.left_s < search.start_s + STEPS_AGAIN * row.step_s:
+    if search.left_s < _again_s(search, row):
         raise OutOfTime
     search.tell(f"running batch {batch} again{_with_input(search)}")
     return search.crew.alone(Setting(batch=batch), batch, ROUNDS_AGAIN)
+
+
+def _again_s(search: Search, row: Row) -> float:
+    return search.start_s + STEPS_AGAIN * row.step_s
 
 
 def _with_input(search: Search) -> str:

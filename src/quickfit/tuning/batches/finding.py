@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +18,9 @@ from quickfit.tuning.batches.plan import BatchPlan
 from quickfit.tuning.batches.question import asked
 from quickfit.tuning.batches.room import room
 from quickfit.tuning.batches.search import Search
+from quickfit.tuning.trials.feeds import kind_of
 from quickfit.tuning.trials.recipes import Recipe, by_function, by_model, by_name
+from quickfit.tuning.trials.scratch import scratch_folder
 from quickfit.tuning.trials.settings import Setting
 from quickfit.tuning.trials.trial import Trial
 
@@ -75,7 +76,7 @@ def find_batch_size(
     _check_outside()
     tell = telling.to_terminal() if progress is None else progress
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quickfit-")))
+        folder = stack.enter_context(scratch_folder())
         recipe = recipe_of(build, data, folder)
         memory = room(question.memory_limit_bytes)
 
@@ -89,7 +90,14 @@ def find_batch_size(
                 env={INSIDE: "1"},
             )
 
-        search = Search(question, begin, memory, tell=tell, keeps_input=recipe.keeps_input)
+        search = Search(
+            question,
+            begin,
+            memory,
+            tell=tell,
+            keeps_input=recipe.keeps_input,
+            data_kind=None if data is None else kind_of(data),
+        )
         return outcome(search)
 
 

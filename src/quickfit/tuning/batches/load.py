@@ -13,6 +13,8 @@ from quickfit.capacity import whole_cores
 MIN_S = 0.25
 # From here on, measurements on this machine are told to be disturbed.
 BUSY_CORES = 0.25
+# From this share of our cores on, what was chosen by time is uncertain.
+HIGH_SHARE = 0.5
 
 
 class OtherLoad:
@@ -58,6 +60,11 @@ class OtherLoad:
     def is_busy(self) -> bool:
         """Whether that is enough to disturb."""
         return (self.other_cores or 0.0) >= BUSY_CORES
+
+    @property
+    def is_high(self) -> bool:
+        """Whether that is so much that a choice by time is uncertain."""
+        return (self.other_cores or 0.0) >= HIGH_SHARE * self.cores
 
     @property
     def words(self) -> str:

@@ -7,7 +7,7 @@ import math
 from quickfit import units
 from quickfit.tuning.batches.confirming import Confirmed, input_words
 from quickfit.tuning.batches.rows import Row
-from quickfit.tuning.batches.search import Search
+from quickfit.tuning.batches.search import MAX_RESIDUAL, Search
 from quickfit.tuning.trials.answers import Failure
 
 # Rules for the learning rate were found good for batches that differ by up to this much.
@@ -17,7 +17,7 @@ FARTHEST_RULE = 8.0
 def notes(search: Search, found: Confirmed | None) -> tuple[str, ...]:
     """Return the notes on a plan, the most important ones first."""
     told = [] if found is None else _on_choice(search, found)
-    told.append(_errors(search.rows))
+    told += [_left_out(search), _errors(search.rows), _crashes(search.rows)]
     if search.load.is_busy:
         told.append(f"{search.load.words}: times may be off")
     if search.is_apart:
@@ -29,19 +29,26 @@ def _on_choice(search: Search, found: Confirmed) -> list[str]:
     effective = found.micro_batch * found.accumulation
     wanted = search.question.effective
     return [
-        _gain(search.rows, found),
+        _gain(search, found),
         input_words(search, found),
         learning_rate(search.own, effective),
         _accumulating(found.accumulation),
         f"{wanted} samples cannot be split evenly: {effective} per update are the nearest"
         if wanted is not None and wanted != effective
         else "",
+        _outside(search, found),
         _cap(search, found),
     ]
 
 
-def _gain(rows: list[Row], found: Confirmed) -> str:
-    own = next((row for row in rows if row.is_own and row.is_measured), None)
+def _gain(search: Search, found: Confirmed) -> str:
+    own = next((row for row in search.rows if row.is_own and row.is_measured), None)
+    if search.misfit > MAX_RESIDUAL:
+        # Only the largest that fits is recommended without good times.
+        off = units.share(search.misfit)
+        return (
+            f"chosen by memory alone: the times of a step are {off} off, and say nothing of speed"
+        )
     if own is None or own.batch == found.row.batch:
         return ""
     gain = found.row.samples_per_s / own.samples_per_s
@@ -87,6 +94,32 @@ def _accumulating(count: int) -> str:
     )
 
 
+def _outside(search: Search, found: Confirmed) -> str:
+    """Return why the batch is none of the sizes that were asked for, where it is none."""
+    sizes, wanted = search.question.sizes, search.question.effective
+    if sizes is None or found.micro_batch in sizes:
+        return ""
+    return (
+        f"batch {found.micro_batch} is none of your sizes: of those near the best one, "
+        f"{found.row.batch}, none divides effective={wanted}"
+    )
+
+
+def _left_out(search: Search) -> str:
+    """Return which of the sizes that were asked for are more than there may be."""
+    question = search.question
+    most = question.most(search.samples)
+    tried = {row.batch for row in search.rows}
+    over = [n for n in question.sizes or () if most is not None and n > most and n not in tried]
+    if not over:
+        return ""
+    limits = {question.effective: "effective", question.limit: "limit"}
+    why = f"{limits.get(most)}={most}"
+    if search.samples is not None and most == search.samples:
+        why = f"the data have {units.count(search.samples)} samples"
+    return f"batch {', '.join(map(str, over))} left out: {why}"
+
+
 def _errors(rows: list[Row]) -> str:
     failed = [str(row.batch) for row in rows if row.failure is Failure.ERROR]
     if not failed:
@@ -95,6 +128,12 @@ def _errors(rows: list[Row]) -> str:
         f"batch {', '.join(failed)} ended in an error; `text` of its row in `evidence` has all of "
         "it. Is a batch size fixed in the model or the data?"
     )
+
+
+def _crashes(rows: list[Row]) -> str:
+    crashed = [row for row in rows if row.failure is Failure.CRASHED]
+    sizes = ", ".join(str(row.batch) for row in crashed)
+    return f"batch {sizes} crashed: {crashed[0].text}" if crashed else ""
 
 
 def _cap(search: Search, found: Confirmed) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quickfit import units
 from quickfit.tuning.batches.confirming import Confirmed, confirmed
 from quickfit.tuning.batches.notes import notes
 from quickfit.tuning.batches.plan import BatchPlan
+from quickfit.tuning.batches.rows import Row
 from quickfit.tuning.batches.search import MAX_RESIDUAL, Search
 from quickfit.tuning.batches.starting import begin_search
 
@@ -40,8 +43,12 @@ def refusal(search: Search) -> str:
     ran = [row for row in search.rows if row.is_measured]
     is_cut = search.is_cut or any(not row.words and not row.steps_s for row in search.rows)
     if is_cut and len(ran) == 1:
-        within, wanted_s = units.seconds(search.question.budget_s), _needed_s(search)
-        return f"in {within} there was only time for batch {ran[0].batch}. Give budget_s={wanted_s}"
+        within, wanted_s = search.question.budget_s, _needed_s(search)
+        words = search.cut_words or "the next one was not measured in time"
+        return (
+            f"budget_s={within:g} was enough for batch {ran[0].batch} alone: {words}. "
+            f"Give budget_s={wanted_s}"
+        )
     if search.question.mode == "max" or search.misfit <= MAX_RESIDUAL:
         return ""
     off = units.share(search.misfit)
@@ -67,6 +74,8 @@ def _needed_s(search: Search) -> int:
 def _nothing_ran(search: Search) -> str:
     if not any(row.steps_s for row in search.rows):
         return "the time was over before anything was measured. Give a larger budget_s"
+    if search.is_over:
+        return "there was no time left to run the chosen batch. Give a larger budget_s"
     if search.question.most(None) is not None:
         return (
             "no size within the limit came to its end. Give a larger budget_s, limit or effective"
@@ -79,10 +88,28 @@ def _plan(search: Search, found: Confirmed | None, reason: str) -> BatchPlan:
         micro_batch=found.micro_batch if found else None,
         accumulation=found.accumulation if found else 1,
         effective_batch=found.micro_batch * found.accumulation if found else None,
-        evidence=tuple(search.rows),
+        evidence=_evidence(search, found),
         notes=notes(search, found),
         reason=reason,
         own_batch=search.own,
         time=search.time,
         is_partial=reason == _INTERRUPTED,
+        doubt=_doubt(search),
+        script=search.script,
     )
+
+
+def _evidence(search: Search, found: Confirmed | None) -> tuple[Row, ...]:
+    """Return all rows, with that of a part of an effective batch, which ran only at the end."""
+    rows = search.rows
+    again = found.again if found else None
+    if again is None or again.batch in [row.batch for row in rows]:
+        return tuple(rows)
+    words = "run at the end, with your own input" if search.keeps_input else "run at the end"
+    return tuple(sorted([*rows, replace(again, words=words)], key=lambda row: row.batch))
+
+
+def _doubt(search: Search) -> str:
+    """Return why a choice by time is uncertain; the largest that fits is no such choice."""
+    is_by_time = search.question.mode != "max" and len(search.rows) > 1
+    return search.load.words if is_by_time and search.load.is_high else ""

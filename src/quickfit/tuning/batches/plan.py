@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import textwrap
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from quickfit import units
 from quickfit.tuning.batches import telling
 from quickfit.tuning.batches.fits import Line
+from quickfit.tuning.batches.lines import Script, accumulation_line, batch_lines
 from quickfit.tuning.batches.rows import Row
 
 # Below this share of the whole, what the samples add to a step is not told.
@@ -28,6 +30,8 @@ class BatchPlan:
         own_batch: samples per step as the user has it; None where it is not known.
         time: the line through the times of a step.
         is_partial: the search was interrupted.
+        doubt: why the recommendation is uncertain.
+        script: what is known of the user's script.
     """
 
     micro_batch: int | None
@@ -39,6 +43,8 @@ class BatchPlan:
     own_batch: int | None = None
     time: Line | None = None
     is_partial: bool = False
+    doubt: str = ""
+    script: Script = field(default_factory=Script)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -47,15 +53,9 @@ class BatchPlan:
             return ()
         found = []
         if self.micro_batch != self.own_batch:
-            found += [
-                f"dataset = dataset.batch({self.micro_batch})  # a tf.data pipeline",
-                f"model.fit(x, y, batch_size={self.micro_batch})  # arrays",
-            ]
+            found += batch_lines(self.script, self.micro_batch, self.own_batch)
         if self.accumulation > 1:
-            found.append(
-                "optimizer = keras.optimizers.Adam(learning_rate, "
-                f"gradient_accumulation_steps={self.accumulation})  # or your optimizer"
-            )
+            found.append(accumulation_line(self.script, self.accumulation))
         return tuple(found)
 
     def as_json(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class BatchPlan:
         parts = [*telling.table(self.evidence, self.micro_batch), self._verdict()]
         if self.time is not None:
             parts.append(_time_words(self.time, max(row.batch for row in self.evidence)))
-        parts += [f"- {note}" for note in self.notes]
+        parts += [textwrap.indent(f"- {note}", "  ")[2:] for note in self.notes]
         if self.lines:
             parts += ["", *(f"    {text}" for text in self.lines)]
         return "\n".join(parts)
@@ -78,12 +78,13 @@ class BatchPlan:
     def _verdict(self) -> str:
         if self.micro_batch is None:
             return f"no recommendation: {self.reason}"
+        doubt = f" (uncertain: {self.doubt})" if self.doubt else ""
         if self.accumulation == 1:
-            is_kept = self.micro_batch == self.own_batch
-            return f"keep batch {self.micro_batch}" if is_kept else f"use batch {self.micro_batch}"
+            what = "keep" if self.micro_batch == self.own_batch else "use"
+            return f"{what} batch {self.micro_batch}{doubt}"
         return (
             f"use batch {self.micro_batch} and accumulate {self.accumulation} of them: "
-            f"{self.effective_batch} samples per update"
+            f"{self.effective_batch} samples per update{doubt}"
         )
 
 
@@ -100,5 +101,8 @@ def _time_words(line: Line, largest: int) -> str:
         return (
             f"a step takes about {start} whatever the batch (residual {units.share(line.residual)})"
         )
+    if line.per_sample <= 0:
+        off = units.share(line.residual)
+        return f"the times of a step do not rise with the batch (residual {off})"
     sign = "+" if line.at_zero >= 0 else "-"
     return f"a step takes about {units.seconds(line.per_sample)} × batch {sign} {start} ({fit})"

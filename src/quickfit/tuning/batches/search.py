@@ -10,8 +10,10 @@ from itertools import pairwise
 
 from quickfit import units
 from quickfit.tuning.batches import choosing, fits, telling
+from quickfit.tuning.batches.costs import START_TOLL, Costs
 from quickfit.tuning.batches.crew import Begin, Crew
 from quickfit.tuning.batches.ladder import Seen, is_open, next_sizes
+from quickfit.tuning.batches.lines import Script, script_of
 from quickfit.tuning.batches.load import OtherLoad
 from quickfit.tuning.batches.question import Question
 from quickfit.tuning.batches.room import Room
@@ -28,17 +30,13 @@ MAX_RESIDUAL = 0.20
 WAVE_ROUNDS, STILL_ROUNDS, LAST_ROUNDS, MAX_ROUNDS = 2, 4, 10, 40
 # Faster is what is not noise of a quiet machine.
 BETTER = 0.97
-# Starting several trials at once on few cores takes longer than the cores alone explain, and the
-# last one longer than the first where the machine has become busier.
-START_TOLL = 1.3
 # So many times as long as usual without a sign of life, and a trial has hung.
 PATIENCE, MIN_PATIENCE_S = 3.0, 20.0
 # Steps that the chosen size makes when it is run again.
 STEPS_AGAIN = 3
 # The rest of the budget is for starting, and for ending what is alive.
 WORK_SHARE = 0.97
-# A size costs about so many steps: the first ones, and the turns.
-STEPS_PER_SIZE = 8
+_NAN = "the loss is NaN from the first step: quickfit.tuning.find_nan tells where it begins"
 
 
 class Search:
@@ -50,6 +48,7 @@ class Search:
         room: the memory there is.
         tell: hears one line per size.
         keeps_input: trials without `in_memory` are fed by the user's own input.
+        data_kind: what the user's data are; None where trials know it.
         load: hears how busy the machine is.
         clock: seconds that only grow.
     """
@@ -62,6 +61,7 @@ class Search:
         *,
         tell: Callable[[str], None] = lambda line: None,
         keeps_input: bool = True,
+        data_kind: str | None = None,
         load: OtherLoad | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -73,9 +73,12 @@ class Search:
         self.start_s = 0.0
         self.notes: list[str] = []
         self.is_cut = False
+        self.cut_words = ""
+        self.is_over = False
         self.is_apart = False
         self.tell = tell
         self.keeps_input = keeps_input
+        self.script = Script(data_kind)
         self._clock = clock
         self._deadline_s = clock() + WORK_SHARE * question.budget_s
         self._told: set[int] = set()
@@ -128,6 +131,9 @@ class Search:
         ready = self.crew.first(Setting(batch=batch, in_memory=True))
         self.start_s = self._clock() - began_s
         self.samples = ready.samples
+        self.script = script_of(ready, self.script.data_kind)
+        if ready.is_nan:
+            self.notes.append(_NAN)
         self.own = ready.batch if batch is None else None
         self.crew.round(has_time=lambda seconds: seconds <= self.left_s)
         self._tell_rows()
@@ -148,9 +154,7 @@ class Search:
         while not self.is_cut and (wanted := next_sizes(self.question, self._seen())):
             sizes = self._affordable(wanted)
             if not sizes:
-                left_out = ", ".join(map(str, sorted(wanted)))
-                self.notes.append(f"not tried for want of time: batch {left_out}")
-                self.is_cut = True
+                self._cut(wanted)
                 return
             self._try(sizes)
 
@@ -191,15 +195,26 @@ class Search:
 
     def _affordable(self, sizes: list[int]) -> list[int]:
         """Return the sizes for which there is time, in their order."""
-        left_s = self.left_s - self.reserve_s - self.crew.round_s()
-        taken = []
-        for size in sizes:
-            cost_s = START_TOLL * self.start_s / min(self.load.cores, len(sizes))
-            cost_s += STEPS_PER_SIZE * self.crew.step_s(size)
-            if cost_s <= left_s:
-                taken.append(size)
-                left_s -= cost_s
-        return taken
+        costs, left_s = self._costs, self.left_s - self.crew.round_s()
+        found = costs.affordable(sizes, left_s - self.reserve_s)
+        if found or len(measured(self.rows)) != 1:
+            return found
+        # Without a second size there is no choice that could be run again.
+        return [size for size in sizes if costs.size_s(size) <= left_s][:1]
+
+    @property
+    def _costs(self) -> Costs:
+        return Costs(self.start_s, self.load.cores, self.crew.step_s)
+
+    def _cut(self, sizes: list[int]) -> None:
+        """End the search for want of time, and say what one more size would have taken."""
+        self.is_cut = True
+        parts = [f"one more size takes about {units.about(self._costs.least_s(sizes))}"]
+        if len(measured(self.rows)) > 1:
+            parts.append(f"running the chosen one again {units.about(self.reserve_s)}")
+        self.cut_words = f"{', '.join(parts)}, and {units.about(self.left_s)} were left"
+        left_out = ", ".join(map(str, sorted(sizes)))
+        self.notes.append(f"not tried for want of time: batch {left_out} ({self.cut_words})")
 
     def _try(self, sizes: list[int]) -> None:
         """Start sizes, as many at once as memory allows, and measure all that are alive."""
@@ -262,7 +277,9 @@ class Search:
         return True
 
     def _has_time(self, seconds: float) -> bool:
-        return self.left_s - self.reserve_s >= seconds
+        # A size that was started at all is measured: nothing is chosen without that.
+        is_due = any(not self.crew.rows[size].steps_s for size in self.crew.alive)
+        return self.left_s - (0.0 if is_due else self.reserve_s) >= seconds
 
     def _tell_rows(self) -> None:
         """Tell each size once, when something is known of it."""
@@ -272,3 +289,5 @@ class Search:
                 self.tell(telling.line(row))
                 if row.failure is Failure.ERROR:
                     self.tell(row.text)
+                elif row.failure is Failure.CRASHED and "\n" in row.text:
+                    self.tell(row.text.partition("\n")[2])  # its first line was told

@@ -60,4 +60,4 @@ def _broken(failed: TrialFailed) -> str:
         )
     if failed.failure is Failure.ERROR:
         return f"the first trial ended in an error:\n{failed.text}"
-    return f"the process that tried the model ended: {failed.text}"
+    return f"the process that tried the model crashed: {failed.text}"

@@ -54,5 +54,5 @@ def _cells(row: Row, most: float) -> tuple[str, ...]:
         units.count(row.samples_per_s),
         units.share(row.samples_per_s / most),
         units.size(row.peak_bytes),
-        own,
+        "; ".join(filter(None, (own, row.words))),
     )

@@ -29,6 +29,13 @@ _BY_OP = {
     "Atanh": "atanh is infinite at -1 and 1: clip what goes in to a little less.",
     "Cast": "A number does not fit into the smaller type: see the range of what goes in.",
 }
+SOFTMAXES = ("Softmax", "LogSoftmax")
+# Sums and products of finite numbers: only their size can be the reason.
+_OVERFLOWING = (
+    *("MatMul", "BatchMatMul", "BatchMatMulV2", "Einsum", "Conv1D", "Conv2D", "Conv3D"),
+    *("Add", "AddV2", "AddN", "BiasAdd", "Sub", "Mul", "Sum", "Mean", "Prod", "Square"),
+    *("SquaredDifference", "_FusedMatMul"),
+)
 _FLOAT16 = (
     "float16 ends at 65504. Give this layer dtype='float32', scale its input down, or use "
     "mixed_bfloat16, which has the range of float32."
@@ -38,6 +45,33 @@ _FLOAT16 = (
 def of_op(op: str | None) -> str:
     """Return what is known of an operation of TensorFlow; empty if nothing is."""
     return _BY_OP.get(op or "", "")
+
+
+def is_overflow(op: str | None) -> bool:
+    """Tell whether finite numbers can only have grown too large in this operation."""
+    return op in _OVERFLOWING
+
+
+def of_infinities(op: str) -> str:
+    """Say how an operation makes NaN of infinities that were meant, such as those of a mask."""
+    if op in SOFTMAXES:
+        return (
+            "A row of only -Inf has no softmax: mask with -1e9 (-3e4 in float16), or keep one "
+            "entry per row."
+        )
+    return (
+        f"{op} makes NaN of infinities (Inf - Inf, 0 x Inf, Inf / Inf): use a large finite number "
+        "instead, such as -1e9 (-3e4 in float16) in a mask."
+    )
+
+
+def of_recurrence(dtype: str) -> str:
+    """Say that numbers have grown with every step of a recurrent layer."""
+    return (
+        f"An overflow: the state grows with every step of the sequence until {dtype} ends. Use "
+        "activation='tanh', an LSTM or a GRU, smaller recurrent weights "
+        "(recurrent_initializer='orthogonal'), or shorter sequences."
+    )
 
 
 def of_weights(largest: float, rate: float | None) -> str:
@@ -72,6 +106,11 @@ def of_layer(found: Tally, given: Tally | None, op: str | None) -> str:
         return known
     if given is not None and given.largest > 1e18:
         return "What goes in is too large already: scale the input, or lower the learning rate."
+    if is_overflow(op):
+        return (
+            f"An overflow: {op} of finite numbers went beyond the end of {found.dtype}. Scale "
+            "what goes in, or look at the weights and at what is multiplied or added up."
+        )
     return "Look for log, sqrt, exp and divisions in it: each needs a small number or a limit."
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from quickfit.tuning.numerics import hints
-from quickfit.tuning.numerics.blame import first_bad_op
+from quickfit.tuning.numerics.blame import Sighting, Witness, watched
 from quickfit.tuning.numerics.culprit import Culprit
 from quickfit.tuning.numerics.listening import Call, listening, tensors
+from quickfit.tuning.numerics.replay import layers_of, unchanged
 from quickfit.tuning.numerics.step import Step
 from quickfit.tuning.numerics.tally import Tally, is_all_finite, tally
 
@@ -29,7 +30,8 @@ def bad_layer(step: Step) -> Culprit | None:
         return None
     ends = {id(one) for one in outputs}
     guilty = next((one for one in beginners if _reaches(one, calls, ends)), beginners[0])
-    return _culprit(step, guilty)
+    witness = _replayed(step, guilty)
+    return _of_mask(step, guilty, witness, calls) or _culprit(step, guilty, witness)
 
 
 def inputs_of(call: Call) -> tuple[tuple[str, Tally], ...]:
@@ -55,16 +57,75 @@ def _reaches(begin: Call, calls: list[Call], ends: set[int]) -> bool:
     return bool(tainted & ends)
 
 
-def _culprit(step: Step, call: Call) -> Culprit:
-    import keras
+def _of_mask(step: Step, begin: Call, witness: Witness, calls: list[Call]) -> Culprit | None:
+    """Return what made NaN of infinities that were meant, such as a mask; None if none were."""
+    source, maker = witness.first, _nan_maker(begin, calls)
+    nan = None
+    if maker is not None:
+        nan = (witness if maker is begin else _replayed(step, maker)).first_nan
+    if source is None or maker is None or nan is None or source == nan:
+        return None
+    # -Inf that was computed, such as log(0), is well for a softmax and a fault elsewhere.
+    is_meant = witness.is_written or (source.is_negative and nan.op in hints.SOFTMAXES)
+    if not is_meant:
+        return None
+    found = next(tally(one) for one in maker.outputs if not is_all_finite(one))
+    hint = (
+        f"{hints.of_infinities(nan.op)} {_remark(begin, source, is_elsewhere=maker is not begin)}"
+    )
+    given, kind = inputs_of(maker), _kind(maker)
+    return Culprit(kind, maker.path, found, hint, given=given, op=nan.op, place=nan.place)
 
-    is_layer = isinstance(call.layer, keras.Layer)
-    op, place = first_bad_op(lambda: _again(call))
+
+def _nan_maker(begin: Call, calls: list[Call]) -> Call | None:
+    """Return the first call that made NaN of what begins in another one, or that one itself."""
+    tainted = {id(one) for one in begin.outputs}
+    for call in calls[calls.index(begin) :]:
+        if call is not begin and not any(id(one) in tainted for one in call.inputs):
+            continue
+        if any(tally(one).nan for one in call.outputs):
+            return call
+        tainted |= {id(one) for one in call.outputs if not is_all_finite(one)}
+    return None
+
+
+def _remark(begin: Call, source: Sighting, *, is_elsewhere: bool) -> str:
+    what = "-Inf" if source.is_negative else "Inf"
+    by = f" of the layer `{begin.path}`" if is_elsewhere else ""
+    where = f" at {source.place}" if source.place else ""
+    return f"(The {what} comes from the operation {source.op}{by}{where}, and alone does no harm.)"
+
+
+def _culprit(step: Step, call: Call, witness: Witness) -> Culprit:
+    first = witness.first
+    op, place = (first.op, first.place) if first else (None, None)
     found = next(tally(one) for one in call.outputs if not is_all_finite(one))
     given = inputs_of(call)
-    hint = step.exploded() or hints.of_layer(found, given[0][1] if given else None, op)
-    kind = "layer" if is_layer else "op"
-    return Culprit(kind, call.path, found, hint, given=given, op=op, place=place)
+    hint = step.exploded()
+    if not hint and hints.is_overflow(op) and found.dtype != "float16" and _recurs(step, call):
+        hint = hints.of_recurrence(found.dtype)
+    hint = hint or hints.of_layer(found, given[0][1] if given else None, op)
+    return Culprit(_kind(call), call.path, found, hint, given=given, op=op, place=place)
+
+
+def _kind(call: Call) -> str:
+    import keras
+
+    return "layer" if isinstance(call.layer, keras.Layer) else "op"
+
+
+def _recurs(step: Step, call: Call) -> bool:
+    """Tell whether a call is one of a recurrent layer or of its cell."""
+    import keras
+
+    loops = [one for one in layers_of(step.model) if isinstance(one, keras.layers.RNN)]
+    return any(call.layer is part for one in loops for part in one._flatten_layers())
+
+
+def _replayed(step: Step, call: Call) -> Witness:
+    """Watch a call again; statistics that it spoils are put back."""
+    with unchanged(step.model, None):
+        return watched(lambda: _again(call))
 
 
 def _again(call: Call) -> Any:

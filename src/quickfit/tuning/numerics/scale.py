@@ -105,14 +105,21 @@ class LossScaleWatch:
         model = follower.model
         self.culprit, source = source_of(model, follower.batch)
         self.message = (
-            f"quickfit: training of {model.name!r} is stopped: {reason}. The weights are those "
-            f"of the last good update.\n{source}"
+            f"quickfit: training of {model.name!r} is stopped: {reason}. {_weights(model)}\n"
+            f"{source}"
         )
         model.stop_training = True
         self._follower = None
         if self.raises:
             raise QuickfitError(self.message)
         print(self.message, file=self.file or sys.stderr)
+
+
+def _weights(model: Any) -> str:
+    """Say which weights the model has now."""
+    if int(model.optimizer.iterations.numpy()):
+        return "The weights are those of the last good update."
+    return "No update was ever made: the weights are those that the training began with."
 
 
 def _nothing(*_: Any, **__: Any) -> None:

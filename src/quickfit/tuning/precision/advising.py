@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from quickfit.errors import UsageError
@@ -90,12 +88,13 @@ def _measured(
     model: Any, data: Any, prospect: Prospect, current: str | None, tell: Tell
 ) -> Comparison | Refused:
     from quickfit.tuning.trials.recipes import by_model
+    from quickfit.tuning.trials.scratch import scratch_folder
     from quickfit.tuning.trials.trial import Trial
 
     settings = (Setting(), Setting(policy=prospect.policy))
     if current:
         settings = (Setting(policy="float32"), Setting())
     enough = _CLEAR_LOSS if prospect.is_candidate else MIN_GAIN
-    with tempfile.TemporaryDirectory(prefix="quickfit-precision-") as folder:
-        recipe = by_model(model, data, Path(folder))
+    with scratch_folder() as folder:
+        recipe = by_model(model, data, folder)
         return compare(lambda one: Trial(recipe, one), settings, enough=enough, tell=tell)

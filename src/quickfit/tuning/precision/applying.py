@@ -9,10 +9,17 @@ from typing import Any
 from quickfit.errors import ModelError, QuickfitError, UsageError
 from quickfit.tuning.precision.cloning import Clones
 from quickfit.tuning.precision.compiling import compile_alike
-from quickfit.tuning.precision.failing import failed_layer, told
+from quickfit.tuning.precision.configs import custom_objects
+from quickfit.tuning.precision.failing import failed_layer, told, whole_tracebacks
 from quickfit.tuning.precision.layers import is_graph, named
 from quickfit.tuning.precision.lines import lines_for
 from quickfit.tuning.precision.planning import FLOAT32, Plan, known_policy, plan_for
+from quickfit.tuning.precision.rehearsing import (
+    HalfLossError,
+    batch_for,
+    rehearse,
+    require_whole_losses,
+)
 from quickfit.tuning.precision.state import (
     copy_state,
     copy_trainable,
@@ -60,32 +67,67 @@ def _applied(model: Any, policy: str) -> Any:
             f"known, so {policy} cannot be set on it from outside."
         )
     plan = plan_for(model, policy)
-    clones, twin = _cloned(model, plan)
-    settle_policies(clones.pairs, plan)
-    require_same_weights(model, twin)
-    copy_state(part_pairs(clones.pairs))
+    batch = None if policy == FLOAT32 else batch_for(model, _failures())
+    with whole_tracebacks():
+        clones, twin = _cloned(model, plan, batch)
     copy_trainable(model, twin, clones.pairs)
     if model.compiled:
         compile_alike(model, twin)
     return twin
 
 
-def _cloned(model: Any, plan: Plan) -> tuple[Clones, Any]:
+def _cloned(model: Any, plan: Plan, batch: Any) -> tuple[Clones, Any]:
     """Return a copy, with layers in float32 that turn out not to work in 16 bits."""
     while True:
         clones = Clones(plan, model)
         try:
-            return clones, clones.twin(model)
+            return clones, _tried(clones, model, plan, batch)
         except _failures() as error:
-            layer = failed_layer(error, clones.pairs)
-            if layer is None or is_graph(layer) or plan.policy_of(layer) in ("", FLOAT32):
+            layers = _to_keep(error, clones, model, plan)
+            if not layers:
                 raise
-            plan.kept[id(layer)] = "does not work in 16 bits"
-            text = (
-                f"the layer {named(layer)} does not work in {plan.policy} and stays in float32: "
-                f"{told(error)}"
-            )
-            warnings.warn(text, stacklevel=4)
+            for layer in layers:
+                plan.kept[id(layer)] = "does not work in 16 bits"
+                text = (
+                    f"the layer {named(layer)} does not work in {plan.policy} and stays in "
+                    f"float32: {_said(error)}"
+                )
+                warnings.warn(text, stacklevel=4)
+
+
+def _tried(clones: Clones, model: Any, plan: Plan, batch: Any) -> Any:
+    """Return a copy with its weights, which has been trained on a batch where there is one."""
+    twin = clones.twin(model)
+    settle_policies(clones.pairs, plan)
+    require_same_weights(model, twin)
+    copy_state(part_pairs(clones.pairs))
+    if batch is not None:
+        rehearse(twin, batch)
+        require_whole_losses(clones.pairs)
+    return twin
+
+
+def _to_keep(error: Exception, clones: Clones, model: Any, plan: Plan) -> list[Any]:
+    """Return the layers that an error speaks against: where it came from, or all that may be.
+
+    The way back from the loss runs outside of the layers; what fails there is code of the user's.
+    """
+    found = error.layer if isinstance(error, HalfLossError) else failed_layer(error, clones.pairs)
+    is_whole = any(layer is model for layer, _ in clones.pairs)
+    layers = [layer for layer, _ in clones.pairs if is_whole and not is_graph(layer)]
+    suspects = [layer for layer in layers if custom_objects(layer) or _is_lambda(layer)]
+    blamed = suspects if found is None or is_graph(found) else [found]
+    return [layer for layer in blamed if plan.policy_of(layer) not in ("", FLOAT32)]
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, HalfLossError) else told(error)
+
+
+def _is_lambda(layer: Any) -> bool:
+    import keras
+
+    return isinstance(layer, keras.layers.Lambda)
 
 
 def _require_model(model: Any) -> None:

@@ -78,7 +78,10 @@ class Clones:
             shape, name = given.batch_shape, given.name
             known = keras.Input(batch_shape=shape, dtype=dtype, sparse=given.sparse, name=name)
             layers.insert(0, known)
-        return keras.Sequential(layers, name=model.name, trainable=model.trainable)
+        twin = keras.Sequential(layers, name=model.name, trainable=model.trainable)
+        if _is_connected(model) and given is not None and not _is_connected(twin):
+            _fail_loudly(twin)
+        return twin
 
     def _input_dtype(self, model: Any, first: Any) -> str:
         """Return what an inner list of layers gets; the data come as they are."""
@@ -95,6 +98,19 @@ class Clones:
         config = config_of(layer)
         with keras.saving.custom_object_scope(custom_objects(layer)):
             return _from_config(layer, with_policy(config, policy) if policy else config)
+
+
+def _is_connected(model: Any) -> bool:
+    """Tell whether a list of layers could be called one after the other; `built` tells less."""
+    return model._functional is not None
+
+
+def _fail_loudly(model: Any) -> None:
+    """Call the layers of a list, which leaves itself unbuilt without a word where one fails."""
+    known, *layers = model._layers
+    x = known.output
+    for layer in layers:
+        x = layer(x)
 
 
 def _is_float(given: Any) -> bool:

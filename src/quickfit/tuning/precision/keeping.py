@@ -20,6 +20,8 @@ from quickfit.tuning.precision.layers import (
 HEAD = "makes the model's output, which the loss is computed from"
 SOFTMAX = "a softmax loses small probabilities in 16 bits"
 IDS = "Keras would round the ids that go into it, since the model does not say that they are ints"
+# Keras 3.15 fails to add a loss of 16 bits to those of float32; float16 also ends at 65504.
+REGULARIZER = "its activity regularizer adds up many numbers, for a loss that is in float32"
 INPUT = "prepares the input, whose numbers may be large"
 
 # Half of the smallest float16 above 0 is rounded to 0, and dividing by it gives Inf.
@@ -114,10 +116,10 @@ def _reason(layer: Any, policy: str) -> str:
         return SOFTMAX
     if type(layer).__module__.startswith("keras.src.layers.preprocessing"):
         return INPUT
+    if layer.activity_regularizer is not None:
+        return REGULARIZER
     if policy != "mixed_float16":
         return ""
-    if layer.activity_regularizer is not None:
-        return "its activity regularizer adds up many numbers, and float16 ends at 65504"
     for part in (layer, *every_layer(layer)):
         unsafe = unsafe_epsilon(part)
         if unsafe is not None:

@@ -158,8 +158,10 @@ def _answering(who: int) -> Iterator[None]:
         if who == 1:
             raise _HalfFailed(f"{failed.failure}: {failed.text}") from failed
         raise ModelError(
-            f"the model could not be trained in float32 ({failed.failure}), so nothing was "
-            f"measured; with measure=False nothing would be.\n{failed.text}"
+            f"the model does not train on these data in float32 ({failed.failure}), so "
+            f"nothing was measured:\n{failed.text}\n"
+            "Do model and data fit together? `model.fit` with the same data must work first. For "
+            "an answer from hardware and model alone: advise_precision(model, measure=False)."
         ) from failed
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from quickfit.errors import UsageError
 from quickfit.tuning.stepping.feeding import Batch
 
+_NAMES = {2: "(x, y)", 3: "(x, y, sample_weight)"}
+
 # Datasets, iterators and models are `Any`: TensorFlow and Keras have no types of their own.
 
 
@@ -26,6 +28,28 @@ def is_iterator(x: Any) -> bool:
             "for logs in step.over(dataset)."
         )
     return isinstance(x, abc.Iterator) or is_in_graph(x)
+
+
+def check_batches(batches: Any) -> None:
+    """Refuse all of the data, `(x, y)`, where batches of it are wanted.
+
+    Raises:
+        UsageError: a tuple holds arrays; or a list does, which are not alike but equally long.
+    """
+    if not isinstance(batches, (tuple, list)) or not 2 <= len(batches) <= 3:
+        return
+    shapes = [tuple(getattr(one, "shape", ())) for one in batches]
+    is_data = any(shapes)
+    if isinstance(batches, list):  # may be batches of inputs alone
+        are_alike = len({shape[1:] for shape in shapes}) == 1
+        is_data = all(shapes) and not are_alike and len({shape[:1] for shape in shapes}) == 1
+    if is_data:
+        told = ", ".join(str(shape) if shape else "others" for shape in shapes)
+        raise UsageError(
+            f"step.over was given arrays of all data (of the shapes {told}), and takes batches of "
+            f"them: step.over(tf.data.Dataset.from_tensor_slices({_NAMES[len(batches)]})"
+            ".shuffle(10_000).batch(32))."
+        )
 
 
 def is_in_graph(iterator: Any) -> bool:

@@ -13,7 +13,7 @@ from quickfit.tuning.stepping import loops
 from quickfit.tuning.stepping.compiling import compiled, explained
 from quickfit.tuning.stepping.feeding import Batch, as_batch, as_tensors, check_sizes
 from quickfit.tuning.stepping.graph import StepGraph
-from quickfit.tuning.stepping.intake import check_stacked, is_in_graph, is_iterator
+from quickfit.tuning.stepping.intake import check_batches, check_stacked, is_in_graph, is_iterator
 from quickfit.tuning.stepping.sharing import is_shared, part_of_first_replica, shared
 from quickfit.tuning.stepping.telling import warn
 
@@ -62,7 +62,10 @@ class TrainStep:
 
     def over(self, batches: Any) -> Iterator[dict[str, Any]]:
         """Train on all batches of a dataset or any iterable, and yield what each call returned."""
-        iterator = iter(batches)
+        check_batches(batches)
+        return self._over(iter(batches))
+
+    def _over(self, iterator: Any) -> Iterator[dict[str, Any]]:
         while True:
             try:
                 yield self(iterator)

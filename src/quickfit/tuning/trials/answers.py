@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+
+class DataKind(StrEnum):
+    """What the user's data are, which is where their batch size is set."""
+
+    DATASET = "tf.data"
+    ARRAYS = "arrays"
+    PY_DATASET = "PyDataset"
 
 
 @dataclass(frozen=True)
@@ -19,6 +28,11 @@ class Ready:
         parameters: of the model.
         peak_bytes: the most memory the process held so far.
         base_bytes: what it held before there was a model: Python and TensorFlow alone.
+        data_kind: a value of `DataKind`; None where it is not known.
+        optimizer: the name of the model's optimizer in `keras.optimizers`, if it is one of those.
+        learning_rate: of it, where that is a plain number.
+        is_nan: the loss was not a number after the very first step.
+        own: what the model was compiled with, by the names of `Setting`.
     """
 
     batch: int
@@ -29,6 +43,11 @@ class Ready:
     parameters: int
     peak_bytes: int
     base_bytes: int = 0
+    data_kind: str | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    is_nan: bool = False
+    own: dict[str, Any] = field(default_factory=dict)  # plain values of any type
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from quickfit.errors import ModelError
+from quickfit.tuning.trials.answers import DataKind
 from quickfit.tuning.trials.seeds import SEED
 
 _NAMES = ("x", "y", "sample_weight")
@@ -28,9 +29,10 @@ class ArrayFeed:
         self._arrays = arrays
         self._length = _length(arrays)
         self.samples: int | None = self._length
+        self.kind = DataKind.ARRAYS
         self.first_s = 0.0
         self.has_labels = len(arrays) > 1
-        self.batch = batch
+        self.batch = min(batch, self._length)  # as `fit` does it
 
     def arguments(self) -> dict[str, Any]:
         """Return what to give `fit` to train on it as the user does."""

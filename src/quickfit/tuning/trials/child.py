@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from quickfit.tuning.trials import boot, learning, telling
+from quickfit.tuning.trials import boot, footprint, learning, telling
 from quickfit.tuning.trials.assembling import Assembler
 from quickfit.tuning.trials.link import Link
 from quickfit.tuning.trials.orders import read_order
@@ -43,7 +43,8 @@ def _serve(link: Link) -> None:
     assembler = Assembler(order)
     assembled = assembler.assemble()
     build_s = time.perf_counter() - started_s
-    link.enter("doing the first steps")
+    step_bytes = footprint.step_bytes(assembled.model, assembled.feed.batch)
+    link.enter("doing the first steps", step_bytes)
     training = Training(assembled, link)
     command = training.begin(build_s, base_bytes)
     while True:

@@ -8,6 +8,7 @@ from typing import Any
 
 from quickfit.errors import ModelError
 from quickfit.tuning.trials import batch_elements
+from quickfit.tuning.trials.answers import DataKind
 from quickfit.tuning.trials.feeds import ENDLESS_STEPS
 
 
@@ -28,6 +29,7 @@ class DatasetFeed:
     def __init__(self, dataset: Any, batch: int | None = None) -> None:  # Any: no types are told
         started_s = time.perf_counter()
         own = batch_elements.rows(_first(dataset))
+        self.kind = DataKind.DATASET
         self.batch = batch or own
         self.has_labels = batch_elements.has_labels(dataset.element_spec)
         self.first_s = (time.perf_counter() - started_s) * self.batch / own

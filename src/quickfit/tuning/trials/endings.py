@@ -6,11 +6,12 @@ import os
 import re
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quickfit.tuning.trials.answers import Failure, TrialFailed
-from quickfit.units import size
+from quickfit.tuning.trials.holdings import Held
+from quickfit.units import seconds, size
 
 # What libraries write when an allocation fails, just before they end the process.
 _MEMORY_WORDS = (
@@ -23,8 +24,12 @@ _MEMORY_WORDS = (
     "resource_exhausted",
     "memoryerror",
 )
-# With a limit on memory these are how libraries fail that do not look at what they were given.
+# With a limit on memory these are how libraries fail that do not look at what they were given,
+# but also how programs fail that have an error.
 _SIGNALS_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+# From this share of the limit on, one of these signals is taken for a lack of memory; from the
+# lower one on, that is possible: a single large piece may have been refused.
+_NEAR_LIMIT, _TOWARDS_LIMIT = 0.7, 0.25
 # Progress bars, native stacks, and what TensorFlow tells of itself at the start.
 _NOISE = re.compile(r"━|^Epoch \d+/\d+$|^I0000 |^WARNING: All log messages before absl|^ +@ +0x")
 _TAIL_LINES = 12
@@ -41,12 +46,16 @@ class Circumstances:
         log: the file with everything it wrote.
         limit_bytes: the limit on its memory, if any.
         kills: what `memory_kills` returned before it started.
+        held: the most memory that was seen of it.
+        step_bytes: what a step of its model holds at least; 0 where that is not known.
     """
 
     phase: str
     log: Path
     limit_bytes: int | None
     kills: int | None
+    held: Held = field(default_factory=Held)
+    step_bytes: int = 0
 
 
 def ended(returncode: int, known: Circumstances) -> TrialFailed:
@@ -63,7 +72,7 @@ def ended(returncode: int, known: Circumstances) -> TrialFailed:
 
 def hung(patience_s: float, known: Circumstances) -> TrialFailed:
     """Return what it means that a child gave no sign of life."""
-    text = f"the process gave no sign of life for {patience_s:g} s, and was ended"
+    text = f"the process gave no sign of life for {seconds(patience_s)}, and was ended"
     return TrialFailed(Failure.HUNG, _told(text, known, last_lines(known.log)))
 
 
@@ -83,12 +92,27 @@ def _by_signal(number: int, known: Circumstances) -> tuple[Failure, str]:
     if any(word in written for word in _MEMORY_WORDS):
         return Failure.OUT_OF_MEMORY, f"memory ran out: the process was ended by {name}"
     if known.limit_bytes is not None and number in _SIGNALS_OF_MEMORY:
-        limit = size(known.limit_bytes)
-        return (
-            Failure.OUT_OF_MEMORY,
-            f"the process was ended by {name} under its memory limit of {limit}",
-        )
+        return _under_limit(name, known.limit_bytes, known)
     return Failure.CRASHED, f"the process was ended by {name}"
+
+
+def _under_limit(name: str, limit_bytes: int, known: Circumstances) -> tuple[Failure, str]:
+    """Return what a signal means that told nothing of memory, where memory is limited.
+
+    oneDNN does not look whether it got what it asked for: it ends by SIGSEGV without a word, and
+    long before the limit where a single tensor is larger than all that is left.
+    """
+    held, limit = known.held, size(limit_bytes)
+    text = f"the process was ended by {name}"
+    had = f"it held {size(held.peak_bytes)}; the limit is {limit} beyond Python and TensorFlow"
+    if held.limit_share >= _NEAR_LIMIT:
+        return Failure.OUT_OF_MEMORY, f"{text} near its memory limit: {had}"
+    if known.step_bytes >= _NEAR_LIMIT * limit_bytes:
+        needed = f"the outputs of its layers alone need {size(known.step_bytes)} in a step"
+        return Failure.OUT_OF_MEMORY, f"{text}: {needed}, and {limit} is its limit"
+    if max(held.limit_share, known.step_bytes / limit_bytes) >= _TOWARDS_LIMIT:
+        return Failure.CRASHED, f"{text}; its memory limit may be the reason: {had}"
+    return Failure.CRASHED, f"{text}; {had}" if held.peak_bytes else text
 
 
 def _by_kill(known: Circumstances) -> tuple[Failure, str]:

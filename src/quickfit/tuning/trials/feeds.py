@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from quickfit.errors import ModelError
+from quickfit.tuning.trials.answers import DataKind
 from quickfit.tuning.trials.building import described
 
 # An endless data set has no epochs: one is so many steps.
@@ -24,12 +25,14 @@ class Feed(Protocol):
         samples: in one epoch; None where nobody knows.
         first_s: what the first batch of an epoch took to make.
         has_labels: whether there is something beside the inputs.
+        kind: what the data of the user are.
     """
 
     batch: int
     samples: int | None
     first_s: float
     has_labels: bool
+    kind: DataKind
 
     def arguments(self) -> dict[str, Any]:  # Any: Keras's
         """Return what to give `fit` to train on it as the user does."""
@@ -76,6 +79,16 @@ def feed_of(data: Any, batch: int | None, own_batch: int) -> Feed:  # Any: the u
     return made
 
 
+def kind_of(data: Any) -> DataKind:
+    """Return what data are; what is nothing that is known is taken for arrays."""
+    import keras
+    import tensorflow as tf
+
+    if isinstance(data, tf.data.Dataset):
+        return DataKind.DATASET
+    return DataKind.PY_DATASET if isinstance(data, keras.utils.PyDataset) else DataKind.ARRAYS
+
+
 def in_memory(feed: Feed) -> Feed:
     """Return a feed whose first few batches were made before and come in turn, endlessly."""
     from quickfit.tuning.trials import batch_elements, dataset_feed
@@ -89,6 +102,15 @@ def in_memory(feed: Feed) -> Feed:
         held_bytes += batch_elements.size_bytes(element)
         if held_bytes * (len(kept) + 1) / len(kept) > KEPT_BYTES:
             break
-    made = dataset_feed.DatasetFeed(batch_elements.as_dataset(kept).repeat())
+
+    class InEpochs(dataset_feed.DatasetFeed):
+        """Has as many steps in an epoch as the user's: `fit` takes its time to begin one."""
+
+        def arguments(self) -> dict[str, Any]:
+            steps = -(-feed.samples // feed.batch) if feed.samples else None
+            return super().arguments() if steps is None else self.exactly(steps)
+
+    made = InEpochs(batch_elements.as_dataset(kept).repeat())
     made.samples = feed.samples
+    made.kind = feed.kind
     return made

@@ -45,10 +45,16 @@ class Link:
         """Tell the outcome of a command."""
         self._write({"kind": kind, **content})
 
-    def enter(self, phase: str) -> None:
-        """Say what is done from now on; it is what a failure is told with."""
+    def enter(self, phase: str, step_bytes: int = 0) -> None:
+        """Say what is done from now on; it is what a failure is told with.
+
+        Args:
+            phase: in words.
+            step_bytes: the memory that a step is known to need, if it is known.
+        """
         self._phase = phase
-        self._write({"kind": "alive", "phase": phase})
+        known = {"step_bytes": step_bytes} if step_bytes else {}
+        self._write({"kind": "alive", "phase": phase, **known})
 
     def live(self) -> None:
         """Say from time to time that the work goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -17,6 +18,7 @@ from typing import Any
 from quickfit.tuning.trials import endings
 from quickfit.tuning.trials.answers import Failure, TrialFailed
 from quickfit.tuning.trials.endings import Circumstances
+from quickfit.tuning.trials.holdings import Holdings
 
 # A process that the child started may hold its pipe open: so often it is looked whether the
 # child itself still lives.
@@ -24,6 +26,9 @@ _LOOK_S = 0.2
 _READ_BYTES = 1 << 16
 # No answer is as long as this.
 _LINE_BYTES = 1 << 20
+# The file in a scratch folder that is locked while it is in use.
+LOCK = "in-use.lock"
+_NEW_LOCK = "new.lock"
 # How long a process that has closed its pipe may take to end.
 _END_S = 5.0
 
@@ -49,11 +54,13 @@ class Child:
         limit_bytes: int | None = None,
     ) -> None:
         self._phase = "starting"
+        self._step_bytes = 0
         self._log = log
         self._limit_bytes = limit_bytes
         self._kills = endings.memory_kills()
         self._rest = b""
         self._failure: TrialFailed | None = None
+        held = hold(log.parent)
         theirs_in, self._commands = os.pipe()
         self._answers, theirs_out = os.pipe()
         try:
@@ -69,13 +76,14 @@ class Child:
                     start_new_session=True,
                 )
         except BaseException:
-            _close(self._commands, self._answers)
+            _close(self._commands, self._answers, held)
             raise
         finally:
             _close(theirs_in, theirs_out)
+        self._holdings = Holdings(self._process.pid, limit_bytes)
         # Also when nobody closes it, and at the end of the interpreter.
         self._end = weakref.finalize(
-            self, _end, os.getpid(), self._process, self._commands, self._answers
+            self, _end, os.getpid(), self._process, self._commands, self._answers, held
         )
 
     @property
@@ -87,6 +95,7 @@ class Child:
         """Give a command to a child; one that has ended is found out by `receive`."""
         if self._failure is not None:
             return
+        self._holdings.look()
         with suppress(BrokenPipeError):
             os.write(self._commands, json.dumps(command).encode() + b"\n")
 
@@ -108,6 +117,7 @@ class Child:
             if kind != "alive":
                 return message
             self._phase = str(message["phase"])
+            self._step_bytes = int(message.get("step_bytes", self._step_bytes))
 
     def hold(self) -> None:
         """Stop the child with all its threads, so that it takes nothing from others."""
@@ -147,6 +157,8 @@ class Child:
 
     def _read(self, wait_s: float) -> None:
         has_ended = self._process.poll() is not None
+        if not has_ended:
+            self._holdings.look()
         if select.select([self._answers], [], [], 0 if has_ended else wait_s)[0]:
             piece = os.read(self._answers, _READ_BYTES)
             self._rest += piece
@@ -163,7 +175,14 @@ class Child:
             raise self._failed(endings.hung(_END_S, self._known())) from None
 
     def _known(self) -> Circumstances:
-        return Circumstances(self._phase, self._log, self._limit_bytes, self._kills)
+        return Circumstances(
+            self._phase,
+            self._log,
+            self._limit_bytes,
+            self._kills,
+            held=self._holdings.held,
+            step_bytes=self._step_bytes,
+        )
 
     def _failed(self, failed: TrialFailed) -> TrialFailed:
         """End the child; the first failure is the one that is told from then on."""
@@ -175,6 +194,20 @@ class Child:
         if self._failure is None and self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+
+def hold(folder: Path) -> int:
+    """Mark a scratch folder as one that is in use, for as long as this process lives.
+
+    Returns:
+        A descriptor; closed, it lets the folder go.
+    """
+    descriptor = os.open(folder / _NEW_LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    with suppress(OSError):  # on a disk without locks the folder gets no mark, and stays
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Named only now, so that nobody finds the mark of a folder in use unlocked.
+        os.rename(folder / _NEW_LOCK, folder / LOCK)
+    return descriptor
 
 
 def _end(owner: int, process: subprocess.Popen[bytes], *descriptors: int) -> None:

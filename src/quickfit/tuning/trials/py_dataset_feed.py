@@ -9,6 +9,7 @@ from typing import Any
 
 from quickfit.errors import ModelError
 from quickfit.tuning.trials import batch_elements
+from quickfit.tuning.trials.answers import DataKind
 from quickfit.tuning.trials.feeds import ENDLESS_STEPS
 
 
@@ -24,6 +25,7 @@ class PyDatasetFeed:
     """
 
     def __init__(self, source: Any, batch: int | None) -> None:  # Any: Keras tells no types
+        self.kind = DataKind.PY_DATASET
         steps = _length(source)
         if steps == 0:
             raise ModelError("the PyDataset is empty: its __len__ is 0.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Any
 
@@ -42,6 +43,7 @@ class Training:
         pace = Pace(self._feed.batch, self._steps, self._feed.samples)
         self._odometer = Odometer(pace, counted_samples(self.model))
         self._first: FirstCalls | None = FirstCalls()
+        self._first_logs: Any = None
         self._block: BlockWatch | None = None
         self._known: dict[str, Any] = {}
         self._rest_s = 0.0
@@ -102,6 +104,7 @@ class Training:
         logs = self._function(iterator)
         self._odometer.call()
         if self._first is not None:
+            self._first_logs = self._first_logs or logs
             self._do_first(time.perf_counter() - began_s)
         elif self._block is not None:
             block = self._block.call(self._steps)
@@ -128,6 +131,10 @@ class Training:
             step_s=first.call_s / self._steps,
             parameters=int(self.model.count_params()),
             peak_bytes=device_peak_bytes() or memory.peak_bytes(),
+            data_kind=self._feed.kind,
+            is_nan=_is_nan(self._first_logs),
+            own=_own(self.model, self._steps),
+            **_optimizer(self.model),
             **self._known,
         )
 
@@ -138,3 +145,29 @@ class Training:
         else:
             self._left = command
             self.model.stop_training = True
+
+
+def _own(model: Any, steps: int) -> dict[str, Any]:
+    """Return what a model was compiled with, by the names of `Setting`."""
+    policy = getattr(getattr(model, "dtype_policy", None), "name", None)
+    return {"jit": bool(model.jit_compile), "steps_per_execution": steps, "policy": policy}
+
+
+def _is_nan(logs: Any) -> bool:
+    """Return whether a step told a loss that is not a number."""
+    try:
+        return isinstance(logs, dict) and "loss" in logs and math.isnan(float(logs["loss"]))
+    except (TypeError, ValueError):
+        return False  # a model of its own kind may tell anything
+
+
+def _optimizer(model: Any) -> dict[str, Any]:
+    """Return the name and the learning rate of an optimizer of Keras, as far as they are plain."""
+    import keras
+
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    name = type(optimizer).__name__
+    if getattr(keras.optimizers, name, None) is not type(optimizer):
+        return {}
+    rate = optimizer.get_config().get("learning_rate")
+    return {"optimizer": name, "learning_rate": rate if isinstance(rate, float) else None}

@@ -1,0 +1,1 @@
+"""Images and networks that are made smaller."""

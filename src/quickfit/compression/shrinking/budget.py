@@ -1,0 +1,45 @@
+"""How much time is left for making candidates, so that some is left for measuring them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from quickfit.errors import UsageError
+
+USUAL_S = 600.0
+# The rest is for measuring, which is what all of it is for.
+MAKING_SHARE = 0.7
+
+
+class Budget:
+    """Watches the clock.
+
+    Args:
+        total_s: for everything.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, total_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        if not total_s > 0:
+            raise UsageError(f"budget_s={total_s!r}: it is a number of seconds above 0.")
+        self.total_s, self._clock = total_s, clock
+        self._begin_s = self._last_s = clock()
+        self._longest_s = 0.0
+
+    @property
+    def spent_s(self) -> float:
+        """The time since the beginning."""
+        return self._clock() - self._begin_s
+
+    def begin(self) -> None:
+        """Begin to make a candidate."""
+        self._last_s = self._clock()
+
+    def end(self) -> None:
+        """End it; the longest one says what the next may take."""
+        self._longest_s = max(self._longest_s, self._clock() - self._last_s)
+
+    def has_room(self) -> bool:
+        """Tell whether another candidate is likely to fit."""
+        return self.spent_s + self._longest_s <= self.total_s * MAKING_SHARE

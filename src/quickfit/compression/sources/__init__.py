@@ -1,0 +1,1 @@
+"""Where models and labelled samples come from: files, folders, packs and functions."""

@@ -1,0 +1,216 @@
+"""What a model file says is in it, read without running any of it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quickfit.errors import ModelError
+
+# JSON is `Any`: anybody may have written it.
+
+_ZIP, _HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
+# What Keras writes for things that are no objects of a class.
+_PLAIN = {"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"}
+_LAMBDAS = {"Lambda", "__lambda__"}
+# Parts of Keras that no layer is in; a file that names them wants something else.
+_STRANGE = ("utils", "saving", "config", "export", "trainers", "callbacks", "applications")
+_TOO_LARGE_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the configuration of a model names.
+
+    Args:
+        lambdas: names of layers with code in the file.
+        custom: names of classes and functions that are not of Keras, in the model itself.
+        custom_training: those that only its loss, metrics or optimizer need.
+    """
+
+    lambdas: tuple[str, ...]
+    custom: tuple[str, ...]
+    custom_training: tuple[str, ...]
+
+
+def contents_of(path: Path) -> Contents:
+    """Read what a `.keras` or `.h5` file names.
+
+    Raises:
+        ModelError: it is no model file, or damaged.
+    """
+    config, training = _configs(path)
+    lambdas = dict.fromkeys(_lambdas(config))
+    return Contents(
+        tuple(lambdas),
+        tuple(dict.fromkeys(_custom(config))),
+        tuple(dict.fromkeys((*_custom(training), *_lambdas(training)))),
+    )
+
+
+def _configs(path: Path) -> tuple[Any, Any]:
+    """Return the configuration of the model, and that of its training."""
+    start = _start(path)
+    if start.startswith(_ZIP):
+        config = _in_zip(path)
+        return config, {} if not isinstance(config, dict) else config.pop("compile_config", None)
+    if start.startswith(_HDF5):
+        return _in_hdf5(path)
+    raise ModelError(_no_model(path, start))
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(64)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: there is no such file.{_others(path)}") from error
+    except IsADirectoryError as error:
+        raise ModelError(_folder(path)) from error
+    except OSError as error:
+        raise ModelError(f"{path}: it cannot be read ({error.strerror}).") from error
+
+
+def _in_zip(path: Path) -> Any:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("config.json").file_size > _TOO_LARGE_BYTES:
+                raise ModelError(f"{path}: its config.json is larger than any model's.")
+            return json.loads(archive.read("config.json"))
+    except KeyError as error:
+        raise ModelError(
+            f"{path}: this is a zip archive without config.json, not a Keras model."
+        ) from error
+    except RecursionError as error:  # it is a RuntimeError too
+        raise ModelError(f"{path}: its config.json is nested too deeply.") from error
+    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ModelError(_damaged(path, error)) from error
+
+
+def _in_hdf5(path: Path) -> tuple[Any, Any]:
+    import h5py  # type: ignore[import-untyped]  # it has no types of its own
+
+    try:
+        with h5py.File(path, "r") as file:
+            if "model_config" not in file.attrs:
+                raise ModelError(
+                    f"{path}: this file has weights only, without the model they belong to.\n"
+                    "Save the whole model: model.save('model.keras')"
+                )
+            texts = [file.attrs.get(key, "{}") for key in ("model_config", "training_config")]
+            return json.loads(texts[0]), json.loads(texts[1])
+    except RecursionError as error:
+        raise ModelError(f"{path}: its configuration is nested too deeply.") from error
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise ModelError(_damaged(path, error)) from error
+
+
+def _lambdas(config: Any) -> Iterator[str]:
+    for item in _objects(config):
+        if item["class_name"] in _LAMBDAS:
+            inner = item.get("config")
+            name = inner.get("name") if isinstance(inner, dict) else None
+            if item["class_name"] == "Lambda" or name is None:
+                yield str(name or "a lambda function")
+
+
+def _custom(config: Any) -> Iterator[str]:
+    for item in _objects(config):
+        name = _custom_name(item)
+        if name:
+            yield name
+
+
+def _custom_name(item: dict[str, Any]) -> str:
+    """Return the name of what is not of Keras; empty for everything else."""
+    module, name = item.get("module"), str(item["class_name"])
+    if name in _PLAIN or name in _LAMBDAS or name.startswith("__"):
+        return ""
+    if name == "function":
+        is_own = not str(module).startswith("keras.")
+        return f"{item.get('config')}" if is_own else _strange(str(module), item)
+    if isinstance(module, str) and (module == "keras" or module.startswith("keras.")):
+        return _strange(module, item)
+    registered = item.get("registered_name")
+    if isinstance(registered, str) and ">" in registered:
+        return registered
+    if module is not None:
+        return f"{module}.{name}"
+    return "" if "registered_name" not in item and _is_of_keras(name) else name
+
+
+def _strange(module: str, item: dict[str, Any]) -> str:
+    is_strange = any(part in _STRANGE for part in module.split("."))
+    return f"{module}.{item['class_name']}" if is_strange else ""
+
+
+def _is_of_keras(name: str) -> bool:
+    """Whether an old file, which names no modules, means a class or an operation of Keras."""
+    import keras
+
+    homes = (
+        *(keras.layers, keras.models, keras.initializers, keras.regularizers, keras.constraints),
+        *(keras.losses, keras.metrics, keras.optimizers, keras.dtype_policies, keras.quantizers),
+        keras.random,
+    )
+    operation = "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+    names = (name, operation)
+    if name == "Functional":  # a class of Keras that has no public name
+        return True
+    return any(hasattr(home, name) for home in homes) or any(hasattr(keras.ops, n) for n in names)
+
+
+def _objects(config: Any) -> Iterator[dict[str, Any]]:
+    """Yield everything that would become an object, in the order of the file."""
+    left = [config]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("class_name"), str):
+                yield one
+            left += reversed(one.values())
+        elif isinstance(one, list):
+            left += reversed(one)
+
+
+def _no_model(path: Path, start: bytes) -> str:
+    if not start:
+        return f"{path}: the file is empty."
+    if start[4:8] == b"TFL3":
+        return (
+            f"{path}: this is a LiteRT file, which cannot be taken apart again.\n"
+            "Give the Keras model that it was made from."
+        )
+    kinds = {b"\x80": "a pickle", b"\x1f\x8b": "gzip data", b"\x93NUMPY": "a NumPy array"}
+    found = next((kind for magic, kind in kinds.items() if start.startswith(magic)), None)
+    told = f" (found: {found})" if found else ""
+    return (
+        f"{path}: this is not a Keras model{told}.\n"
+        "Give what model.save('model.keras') has written."
+    )
+
+
+def _folder(path: Path) -> str:
+    if (path / "saved_model.pb").exists():
+        return (
+            f"{path}: this is a SavedModel, which no longer knows its layers.\n"
+            "Save the Keras model itself: model.save('model.keras')"
+        )
+    return f"{path}: this is a folder, not a model file.{_others(path / 'x')}"
+
+
+def _others(path: Path) -> str:
+    folder = path.parent
+    found = sorted(one.name for one in folder.glob("*.keras"))[:5] if folder.is_dir() else []
+    return f"\nModels there: {', '.join(found)}." if found else ""
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return (
+        f"{path}: the file is damaged or not complete ({error}).\n"
+        "Was it copied whole? Save the model again: model.save('model.keras')"
+    )

@@ -1,0 +1,75 @@
+"""Whether a budget is enough for one setting of a script: known once the script was watched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from quickfit import units
+from quickfit.errors import UsageError
+from quickfit.fixing.commands import words_of
+from quickfit.launch.target import Target
+from quickfit.proof.pair import ENOUGH_S
+from quickfit.proof.prove import PAIR_S, PAIRS, RESULT_STEPS
+
+# Below this the prover begins nothing.
+LEAST_S = 2 * PAIR_S
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a script takes.
+
+    Args:
+        first_s: to its first step.
+        batch_s: for a step; 0 where nobody knows.
+    """
+
+    first_s: float
+    batch_s: float = 0.0
+
+    @property
+    def kept_s(self) -> float:
+        """The time of a run that keeps its results, in which nothing is measured."""
+        return self.first_s + RESULT_STEPS * self.batch_s
+
+    @property
+    def setting_s(self) -> float:
+        """The least time for one setting: its results, and three pairs that take turns."""
+        return self.kept_s + PAIRS * (self.first_s + 2 * ENOUGH_S)
+
+    def all_s(self, settings: int) -> float:
+        """Return the time for so many settings; the original keeps its results only once."""
+        return max(self.kept_s + settings * self.setting_s, LEAST_S)
+
+
+def check_least(target: Target, budget_s: float) -> None:
+    """Refuse a budget in which no trial begins, before the script is watched.
+
+    Raises:
+        UsageError: it is too small for any script.
+    """
+    if budget_s < LEAST_S:
+        raise UsageError(
+            f"{target.name}: a budget of {units.seconds(budget_s)} is too small: no trial of a"
+            f" script is begun with less than {units.seconds(LEAST_S)} left.\n"
+            f"A small script needs some minutes:\n    quickfit tune --budget 10m {words_of(target)}"
+        )
+
+
+def check_budget(target: Target, budget_s: float, pace: Pace, settings: int) -> None:
+    """Refuse a budget in which nothing can be measured.
+
+    Raises:
+        UsageError: not even one setting can be proven in that time.
+    """
+    least_s, all_s = pace.all_s(1), pace.all_s(settings)
+    if not settings or budget_s >= least_s:
+        return
+    more = "" if settings == 1 else f", and all {settings} of them about {units.seconds(all_s)}"
+    raise UsageError(
+        f"{target.name}: a budget of {units.seconds(budget_s)} is too small for it. It takes"
+        f" {units.seconds(pace.first_s)} to its first step; to prove one setting, its results and"
+        f" {PAIRS} pairs, takes about {units.seconds(least_s)}{more}.\n"
+        f"Give more:\n    quickfit tune --budget {math.ceil(all_s)}s {words_of(target)}"
+    )
