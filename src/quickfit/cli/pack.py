@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from quickfit.errors import UsageError
+from quickfit.errors import QuickfitError, UsageError
 
 
 class Form(StrEnum):
@@ -180,16 +180,11 @@ def _answer(text: str, what_holds: str) -> None:
 
     try:
         answer_text(text)
-    except OSError as error:
+    except QuickfitError as error:
+        told = str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else str(error)
         print(
-            f"quickfit: the summary could not be printed: {error.strerror}.\n{what_holds}.",
-            file=sys.stderr,
+            f"quickfit: the summary could not be printed: {told}.\n{what_holds}.", file=sys.stderr
         )
-        # What is left of it would be tried again, and complained about, at the very end.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the very end
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
 
 
 def _tell_interrupted(destination: str) -> None:
