@@ -26,7 +26,7 @@ def halves_of(model, name="conv", rank=1):
         {"dilation_rate": (1, 3), "kernel_size": (2, 3)},
         {"dtype": "float64"},
     ],
-    ids=str,
+    ids=["same", "strides", "activation", "dilation", "oblong", "float64"],
 )
 def test_full_rank_does_the_same(settings):
     model = convnets.one(**settings)
