@@ -46,6 +46,16 @@ def test_a_file_that_cannot_be_decoded_is_an_error():
         shrunk_upright(content[:300], header, (10, 10))
 
 
+@pytest.mark.parametrize("damage", [b"\xff\xc0\0\x11", b"\xff\xd8\0\0", b"\xff" * 40])
+def test_damage_inside_of_a_picture_is_an_error_and_not_a_picture(damage):
+    content = jpeg(photo(45, 70))
+    middle = len(content) * 2 // 3
+    broken = content[:middle] + damage + content[middle + len(damage) :]
+
+    with pytest.raises(SourceImageError, match="cannot be decoded"):
+        upright_image(broken, (45, 70))
+
+
 @pytest.mark.loads_tf
 def test_only_what_may_be_turned_is_looked_at_further(tf):
     plain, told = jpeg(photo(45, 70)), jpeg(photo(45, 70), exif=exif_data(6))

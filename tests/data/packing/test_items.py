@@ -40,6 +40,31 @@ def test_the_image_of_a_tensor_is_taken():
     assert taken(Tensor(b"file"), 0).image == b"file"
 
 
+def test_a_pil_image_is_taken_with_its_pixels():
+    from PIL import Image
+
+    gray = Image.fromarray(np.full((4, 5), 7, np.uint8))
+    for mode, shape in (("L", (4, 5)), ("RGB", (4, 5, 3)), ("RGBA", (4, 5, 4)), ("P", (4, 5, 3))):
+        image = taken(gray.convert(mode), 0).image
+        assert image.shape == shape
+        assert (image[..., 0] == 7).all()
+
+
+@pytest.mark.parametrize("image", [b"file", np.zeros((4, 5, 3), np.uint8), Tensor(b"file")])
+def test_an_image_alone_has_no_label_and_its_number_for_a_name(image):
+    alone = item(image, 4, Labels())
+    assert (alone.name, alone.label) == ("00000004", -1)
+
+
+def test_a_dictionary_is_an_item():
+    labels = Labels()
+    given = item({"image": b"x", "label": "cat", "name": "n", "id": 5}, 4, labels)
+    assert (given.image, given.label, given.name) == (b"x", 0, "n")
+    assert item({"image": b"x"}, 4, Labels()).label == -1
+    with pytest.raises(UsageError, match=r"of the iterable is dict \{'pixels': b'x'\}"):
+        item({"pixels": b"x"}, 4, labels)
+
+
 @pytest.mark.parametrize(
     ("value", "what"),
     [
@@ -78,7 +103,9 @@ def test_a_label_that_was_not_given_is_an_error():
 
 @pytest.mark.parametrize("given", [[0, 1], ["cat", "cat"]])
 def test_names_of_classes_must_be_names_each_once(given):
-    with pytest.raises(UsageError, match="are the names of the classes"):
+    with pytest.raises(
+        UsageError, match=r"are the names of the classes(.|\n)*zip\(images, labels\)"
+    ):
         labels_of(given)
 
 

@@ -7,7 +7,7 @@ from quickfit.data import pack
 from quickfit.data.packing import verify
 from quickfit.errors import PipelineError, UsageError
 
-from photos import jpeg, photo
+from photos import folder, jpeg, photo
 
 FILES = [jpeg(photo(60, 80, seed=seed)) for seed in range(30)]
 ITEMS = [(content, number % 3) for number, content in enumerate(FILES)]
@@ -35,6 +35,19 @@ def test_what_a_generator_gives_is_packed_in_its_order(tmp_path, read_pack):
     assert packed.class_counts == (10, 10, 10)
     assert len(packed.manifest.shards) > 5
     assert not verify(packed.folder).faults
+
+
+def test_an_iterator_of_paths_is_packed_as_a_list_of_them(tmp_path, read_pack):
+    files = folder(tmp_path / "photos")
+    packed = pack((tmp_path / "photos").glob("*/*.jpg"), tmp_path / "pack", **SMALL)
+    contents = {record.image for record in read_pack(packed.folder)}
+    assert contents == {file.read_bytes() for file in files}
+
+
+def test_an_array_of_images_is_packed(tmp_path, read_pack):
+    images = np.stack([photo(24, 32, seed=seed) for seed in range(3)])
+    packed = pack(images, tmp_path / "pack", form="raw", size=(24, 32), **SMALL)
+    assert [r.image for r in read_pack(packed.folder)] == [image.tobytes() for image in images]
 
 
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 29, 30])
@@ -167,7 +180,7 @@ def test_the_manifest_says_that_it_was_an_iterable(tmp_path):
     assert manifest["sources"] == {"kind": "iterable", "labels": None, "count": 30}
 
 
-def test_paths_without_labels_from_a_generator_are_an_error_that_says_what_to_give(tmp_path):
-    with pytest.raises(UsageError, match=r"item 0 of the iterable is str 'a.jpg'") as error:
-        pack((name for name in ["a.jpg"]), tmp_path / "pack", progress=False)
+def test_a_path_among_images_is_an_error_that_says_what_to_give(tmp_path):
+    with pytest.raises(UsageError, match=r"item 1 of the iterable is str 'a.jpg'") as error:
+        pack(iter([ITEMS[0], "a.jpg"]), tmp_path / "pack", progress=False)
     assert "(image, label)" in str(error.value)

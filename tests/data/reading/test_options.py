@@ -34,7 +34,7 @@ DEFAULTS = {
         ({"size": (1, 2, 3)}, r"give height and width, size=\(224, 224\)"),
         ({"size": "big"}, r"size='big'"),
         ({"size": (0, 5)}, r"size=0"),
-        ({"resize": "nearest"}, "choose one of 'antialias', 'crop', 'pil'"),
+        ({"resize": "nearest"}, "choose one of 'bilinear', 'antialias', 'crop', 'pil'"),
         ({"dtype": "int8"}, "choose one of 'uint8', 'float32', 'float16', 'bfloat16'"),
         ({"on_bad": "ignore"}, "choose one of 'error', 'skip'"),
         ({"one_hot": 1}, r"one_hot=1"),

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from quickfit.data import pixels
+from quickfit.data import pixels, sources
 from quickfit.data.entries import SourceImageError
+from quickfit.data.imaging.natively import loader
 from quickfit.data.packing import read_manifest
 from quickfit.data.packing.example import Record, before_image
 from quickfit.data.pixels import empty_batch
 from quickfit.data.reading.pack_index import open_index
 from quickfit.data.reading.rows import (
+    RESIZES,
     DecodedRows,
     ResizedRows,
     StoredRows,
@@ -64,15 +66,27 @@ def test_files_of_a_pack_are_decoded_and_resized(tmp_path):
     np.testing.assert_array_equal(out, pixels.resize(original(pack, index, 4), 20, 30))
 
 
+def test_bilinear_files_of_a_pack_are_those_that_images_makes(tmp_path):
+    pack, index, shards = opened(tmp_path, "original")
+    rows, batch = DecodedRows(shards, "bilinear"), np.empty((5, 20, 30, 3), np.uint8)
+    for spot, out in zip(shards.spots(np.arange(5)), batch, strict=True):
+        rows.fill(spot, out)
+    source = sources.open(pack.parent / "source")
+    places = {entry.name: place for place, entry in enumerate(source.entries)}
+    order = np.array([places[index.path_of(position)] for position in range(5)])
+    np.testing.assert_array_equal(batch, loader(source, source.entries, (20, 30))(order))
+
+
 def test_each_way_to_resize_is_its_own():
     image = photo(60, 100)
     results = {}
-    for resize in ("antialias", "crop", "pil"):
+    for resize in RESIZES:
         results[resize] = np.empty((20, 20, 3), np.uint8)
         fit(image, results[resize], resize)
     np.testing.assert_array_equal(results["antialias"], pixels.resize(image, 20, 20))
     np.testing.assert_array_equal(results["crop"], pixels.resize(image[:, 20:80].copy(), 20, 20))
     np.testing.assert_array_equal(results["pil"], pixels.resize(image, 20, 20, filter="bicubic"))
+    np.testing.assert_array_equal(results["bilinear"], pixels.resize(image, 20, 20, filter="plain"))
 
 
 def test_an_image_of_the_right_size_is_not_touched():

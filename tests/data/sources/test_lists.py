@@ -59,6 +59,13 @@ def test_numbers_in_a_table_are_labels(photos):
     assert pairs(sources.open(photos / "t.csv")) == [("a.jpg", "2"), ("b.jpg", "0")]
 
 
+def test_a_table_of_two_columns_needs_no_header(photos):
+    (photos / "t.csv").write_text("a.jpg,cat\nb.jpg,dog\nsub/c.jpg,cat\n")
+    source = sources.open(photos / "t.csv")
+    assert pairs(source) == [("a.jpg", "cat"), ("b.jpg", "dog"), ("sub/c.jpg", "cat")]
+    assert "labels from the column column 2" in source.notes
+
+
 def test_takes_the_columns_and_the_root_that_are_named(photos):
     (photos / "sub" / "t.csv").write_text("path,thumb,label,breed\nx.jpg,a.jpg,1,tabby\n")
     source = sources.open(

@@ -83,6 +83,14 @@ def test_says_where_it_looked_if_nothing_is_there(tmp_path, first, exists, says)
     assert first.startswith("/") or f"looked for in {tmp_path}" in message
 
 
+def test_says_that_the_paths_begin_at_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.jpg").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UsageError, match=r"in the working directory: --root \. \(root='\.'\)"):
+        taken(tmp_path, ["a.jpg"])
+
+
 def test_takes_paths_of_every_kind():
     assert as_names(["a", Path("b/c"), b"caf\xe9"]) == ["a", "b/c", "caf\udce9"]
 

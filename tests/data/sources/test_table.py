@@ -39,6 +39,25 @@ def test_finds_the_columns_by_their_names_and_values(columns, expected):
     assert chosen(Frame(**columns)) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "is_label"),
+    [
+        pytest.param(["owl", "cat", "owl"], True, id="names that come again"),
+        pytest.param([1, 0, 1], True, id="numbers that come again"),
+        pytest.param(["1.0", "0.0", "1.0"], True, id="whole numbers as pandas writes them"),
+        pytest.param(["u1", "u2", "u3"], False, id="every value is its own"),
+        pytest.param([0.5, 0.25, 0.5], False, id="measured values"),
+        pytest.param(["m.png", "m.png", "n.png"], False, id="paths of masks"),
+        pytest.param(["owl", None, "owl"], False, id="a value is missing"),
+        pytest.param(["owl", float("nan"), "owl"], False, id="a value is not a number"),
+    ],
+)
+def test_the_one_column_beside_the_paths_is_the_labels_if_it_holds_classes(values, is_label):
+    columns = {"photo": ["a.jpg", "b.jpg", "c.jpg"], "species": values}
+    assert chosen(columns, "photo") == ("photo", "species" if is_label else None)
+    assert chosen({**columns, "width": [1, 1, 1]}, "photo") == ("photo", None)
+
+
 def test_takes_the_columns_that_the_user_names():
     columns = {"path": ["a.jpg"], "other": ["b.jpg"], "label": [0], "breed": ["x"]}
     assert chosen(columns, "other", "breed") == ("other", "breed")

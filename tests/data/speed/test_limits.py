@@ -75,10 +75,12 @@ def test_what_nothing_explains_is_unknown():
     assert limit_of(span(), [stage(work_s=0.004)], machine()).kind == "unknown"
 
 
-def test_a_prefetch_only_hands_over_and_is_no_limit():
-    prefetch = stage("prefetch", "prefetch", 0.019)
-    assert limit_of(span(), [prefetch], machine()).kind == "unknown"
-    assert ideal_of(span(), [prefetch], machine()).element_s == pytest.approx(0.01)
+@pytest.mark.parametrize("kind", ["prefetch", "concatenate"])
+def test_what_only_hands_over_is_no_limit(kind):
+    hands_over = stage(kind, kind, 0.019)
+    assert limit_of(span(), [hands_over], machine()).kind == "unknown"
+    assert limit_of(span(), [hands_over], machine(), begin_share=0.7).kind == "start"
+    assert ideal_of(span(), [hands_over], machine()).element_s == pytest.approx(0.01)
 
 
 def test_ideally_all_cores_share_the_work():

@@ -5,6 +5,8 @@ import pytest
 from quickfit.data.speed.target import Options, model_of, opened, returned
 from quickfit.errors import UsageError
 
+from record_files import example, written
+
 
 class Model:
     """Looks like a Keras model."""
@@ -52,6 +54,16 @@ def test_a_script_alone_is_asked_for_its_function(tmp_path):
     (tmp_path / "train.py").write_text("")
     with pytest.raises(UsageError, match=r"which function of it.*\n.*train.py:make_dataset"):
         opened(str(tmp_path / "train.py"), Options())
+
+
+@pytest.mark.loads_tf
+def test_files_of_records_are_known_by_either_ending(tf, tmp_path):
+    for ending in ("tfrecord", "tfrec"):
+        folder = tmp_path / ending
+        folder.mkdir()
+        written(folder / f"rows.{ending}", [example(x=1)] * 3)
+        found = opened(str(folder), Options(batch=3))
+        assert [batch["x"].numpy().tolist() for batch in found.feed.begin()] == [[1, 1, 1]]
 
 
 def test_what_is_not_there_is_explained(tmp_path):

@@ -48,9 +48,8 @@ def shrunk_upright(
         (pair for pair in sides if pair[0] >= needed[0] and pair[1] >= needed[1]), sides[-1]
     )
     try:
-        stored = simplejpeg.decode_jpeg(
-            content, fastdct=True, min_height=height, min_width=width, strict=False
-        )
+        # Strict: otherwise the rows behind a fault are whatever was in memory there.
+        stored = simplejpeg.decode_jpeg(content, fastdct=True, min_height=height, min_width=width)
     except ValueError:
         # Broken, or one of the kinds that only Pillow reads.
         return pixels.decode(content, header=header)

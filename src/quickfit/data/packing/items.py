@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 # Numbers up to here are classes; beyond, they are something else that is called a label.
 _MOST_NUMBERS = 100_000
 _FORMS = (
-    "Each item must be (image, label) or (image, label, name), where the image is the bytes of a "
-    "file, a uint8 array [height, width, 3] or a path."
+    "Each item must be (image, label) or (image, label, name), or a dictionary of these, where the "
+    "image is the bytes of a file, a uint8 array [height, width, 3], a PIL image or a path; images "
+    "other than paths may stand alone, without a label."
 )
 
 
@@ -122,23 +123,43 @@ def item(value: Any, position: int, labels: Labels) -> Item:
     Raises:
         UsageError: it is none.
     """
-    if not isinstance(value, tuple | list) or len(value) not in (2, 3):
-        raise UsageError(f"pack: item {position:,} of the iterable is {_shown(value)}.\n{_FORMS}")
-    image = _image(value[0], position)
-    name = value[2] if len(value) == 3 else image if isinstance(image, str) else f"{position:08d}"
+    given, label, name = _parts(value, position)
+    image = _image(given, position)
+    if name is None:
+        name = image if isinstance(image, str) else f"{position:08d}"
     name = _plain(name)
     if not isinstance(name, str) or not name:
         raise UsageError(f"pack: item {position:,} has the name {_shown(name)}; a name is a text.")
-    return Item(name, labels.number(value[1], position), image)
+    return Item(name, labels.number(label, position), image)
+
+
+def _parts(value: Any, position: int) -> tuple[Any, Any, Any]:
+    """Return image, label and name as they were given; None for what was not."""
+    if isinstance(value, Mapping) and "image" in value:
+        return value["image"], value.get("label"), value.get("name")
+    if isinstance(value, tuple | list) and len(value) in (2, 3):
+        return (*value, None) if len(value) == 2 else tuple(value)
+    # A path alone is an error: a list of paths is packed with its labels, in many processes.
+    if isinstance(value, tuple | list | Mapping | str | os.PathLike):
+        raise UsageError(f"pack: item {position:,} of the iterable is {_shown(value)}.\n{_FORMS}")
+    return value, None, None
 
 
 def _image(image: Any, position: int) -> bytes | np.ndarray | str:
     image = image.numpy() if callable(getattr(image, "numpy", None)) else image
+    if hasattr(image, "mode") and hasattr(image, "convert"):  # PIL, which is not imported for it
+        return _pixels(_from_pil(image), position)
     if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
     if isinstance(image, str | os.PathLike):
         return os.fsdecode(image)
     return _pixels(image, position)
+
+
+def _from_pil(image: Any) -> np.ndarray:
+    import numpy as np
+
+    return np.asarray(image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB"))
 
 
 def _pixels(image: Any, position: int) -> np.ndarray:
@@ -183,7 +204,7 @@ def rgb(image: np.ndarray) -> np.ndarray:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return f"{type(value).__name__} {text if len(text) < 80 else text[:77] + '…'}"
 
 
@@ -199,6 +220,7 @@ def labels_of(given: Sequence[str] | None) -> Labels:
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise UsageError(
             "pack: for an iterable, `labels` are the names of the classes, each once, in the order "
-            f"of their numbers; got {_shown(given)}."
+            f"of their numbers; got {_shown(given)}.\nTo give each image its own label:\n"
+            "    quickfit.data.pack(zip(images, labels), …)"
         )
     return Labels(names, is_fixed=True)

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from typing import Any
 
 from quickfit.data.entries import Rejection, SourceImageError
@@ -29,12 +30,24 @@ from quickfit.errors import PipelineError
 _NAMED = re.compile(r"data-(\d+)-of-\d+\.(tfrecord|jsonl|json)")
 
 
+def with_paths_listed(source: Any) -> Any:
+    """Return an iterator of paths, such as `Path.glob` gives, as a list; all else as it is."""
+    if not isinstance(source, Iterator):
+        return source
+    first = list(islice(source, 1))
+    rest = chain(first, source)
+    return list(rest) if first and isinstance(first[0], str | os.PathLike) else rest
+
+
 def is_iterable_of_images(source: Any) -> bool:  # whatever the user gives
     """Return whether a source gives images itself; else it says where they are."""
     if isinstance(source, str | bytes | os.PathLike | Mapping):
         return False
-    if any(hasattr(source, name) for name in ("columns", "entries", "tolist")):
+    if any(hasattr(source, name) for name in ("columns", "entries")):
         return False
+    if hasattr(source, "tolist"):  # an array: of pixels, or a column of paths
+        is_pixels = str(getattr(source, "dtype", "")) == "uint8"
+        return is_pixels and len(getattr(source, "shape", ())) > 2
     if isinstance(source, Sequence):
         return bool(source) and not isinstance(source[0], str | os.PathLike)
     return hasattr(source, "__iter__") or hasattr(source, "__getitem__")

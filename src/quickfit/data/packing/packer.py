@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from quickfit.data.packing.iterables import is_iterable_of_images, pack_items
+from quickfit.data.packing.iterables import is_iterable_of_images, pack_items, with_paths_listed
 from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.listed import pack_source
 from quickfit.data.packing.packed import Packed
@@ -48,10 +48,11 @@ def pack(
 
     Args:
         source: a folder (its folders are the classes), a zip or tar archive, a CSV or TSV file, a
-            text file of paths, a sequence of paths, a DataFrame; or any iterable of
-            `(image, label)` or `(image, label, name)`, where an image is the bytes of a file, a
-            uint8 array or a path. An iterable is packed in its order and in this process; to go
-            on it is run through again.
+            text file of paths, a sequence or iterator of paths, a DataFrame; or any iterable of
+            `(image, label)` or `(image, label, name)`, or dictionaries of these, where an image
+            is the bytes of a file, a uint8 array, a PIL image or a path; or of images alone, other
+            than paths. An iterable is packed in its order and in this process; to go on it is run
+            through again.
         destination: the folder of the pack; made if it is not there.
         form: `original` (files as they are), `jpeg256` (upright RGB JPEGs with a short side of at
             most 256) or `raw` (uint8 pixels of one size, 224×224).
@@ -96,6 +97,7 @@ def pack(
     layout = Layout(destination)
     _check_apart(source, layout)
     task = Task(layout, chosen, workers, restarts=restart, shows_progress=progress)
+    source = with_paths_listed(source)
     if is_iterable_of_images(source):
         return pack_items(source, labels, task)
     if hasattr(source, "entries"):

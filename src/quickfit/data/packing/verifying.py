@@ -62,9 +62,10 @@ class Verified:
 
     def __repr__(self) -> str:
         facts = self.manifest
-        what = f"{count(facts.count)} images, {size(facts.bytes)} in {count(len(facts.shards))}"
+        shards = f"{count(len(facts.shards))} shard{'s' if len(facts.shards) != 1 else ''}"
+        what = f"{count(facts.count)} images, {size(facts.bytes)} in {shards}"
         if not self.faults:
-            return f"{self.folder}: the pack is whole: {what} shards, all checksums agree"
+            return f"{self.folder}: the pack is whole: {what}, all checksums agree"
         listed = "\n".join(f"  {fault}" for fault in self.faults)
         faults = "1 fault" if len(self.faults) == 1 else f"{count(len(self.faults))} faults"
         return (

@@ -9,13 +9,21 @@ from numpy.typing import NDArray
 
 from quickfit.data import pixels
 from quickfit.data.entries import Reason, SourceImageError
+from quickfit.data.imaging.natively import decoded as shrunk
 from quickfit.data.packing.example import BrokenExampleError, parsed
+from quickfit.data.pixels.resizing import Filter
 from quickfit.data.reading.shards import Shards, Spot
 
 Pixels = NDArray[np.uint8]
 Shape = tuple[int, int, int]
-Resize = Literal["antialias", "crop", "pil"]
-RESIZES: tuple[Resize, ...] = ("antialias", "crop", "pil")
+Resize = Literal["bilinear", "antialias", "crop", "pil"]
+_FILTERS: dict[Resize, Filter] = {
+    "bilinear": "plain",
+    "antialias": "bilinear",
+    "crop": "bilinear",
+    "pil": "bicubic",
+}
+RESIZES = tuple(_FILTERS)
 # How the entry of the image begins in a message: its name, with key and length.
 _IMAGE = b"\x0a\x05image"
 
@@ -71,7 +79,7 @@ class DecodedRows:
 
     def fill(self, spot: Spot, out: Pixels) -> None:
         """Put the image of a record into `out`."""
-        fit(pixels.decode(image_of(self._shards.content(spot))), out, self._resize)
+        decoded(image_of(self._shards.content(spot)), out, self._resize)
 
 
 def _before_value(size: int) -> bytes:
@@ -134,10 +142,9 @@ def fit(image: Pixels, out: Pixels, resize: Resize) -> None:
     """Bring an image to the size of `out`."""
     if image.shape == out.shape:
         out[...] = image
-    elif resize == "crop":
-        pixels.resize_into(_middle(image, *out.shape[:2]), out)
     else:
-        pixels.resize_into(image, out, filter="bicubic" if resize == "pil" else "bilinear")
+        part = _middle(image, *out.shape[:2]) if resize == "crop" else image
+        pixels.resize_into(part, out, filter=_FILTERS[resize])
 
 
 def _middle(image: Pixels, height: int, width: int) -> Pixels:
@@ -154,4 +161,7 @@ def decoded(content: bytes, out: Pixels, resize: Resize) -> None:
     Raises:
         SourceImageError: it cannot be decoded.
     """
-    fit(pixels.decode(content), out, resize)
+    # Bilinear as in `images`, to the bit: a large JPEG is shrunk while it is decoded.
+    is_plain = resize == "bilinear"
+    image = shrunk(content, out.shape[:2]) if is_plain else pixels.decode(content)
+    fit(image, out, resize)

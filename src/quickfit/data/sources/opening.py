@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from quickfit.data.sources.kinds import Kind, kind_of
 from quickfit.data.sources.lists import open_columns, open_lines, open_paths, open_table
@@ -41,6 +42,7 @@ def open(
         UsageError: there is no such thing, or an option does not fit it.
         PipelineError: there is no image in it that can be used.
     """
+    where, labels = _from_tensor(where), _from_tensor(labels)
     kind = kind_of(where)
     if isinstance(labels, str):
         label_column = column_of(labels, kind) or label_column
@@ -53,6 +55,11 @@ def open(
     if kind is Kind.COLUMNS:
         return open_columns(where, options)
     return open_paths(where if isinstance(where, Iterable) else (), options)
+
+
+def _from_tensor(value: Any) -> Any:  # Any: whatever the user has
+    """Return a tensor's array; everything else as it is."""
+    return value.numpy() if callable(getattr(value, "numpy", None)) else value
 
 
 def _open_path(path: str, kind: Kind, options: Options) -> ImageSource:

@@ -119,4 +119,6 @@ def _hint(first: str, root: str) -> str:
         return "The paths have backslashes: write them with `/`."
     if os.path.isabs(first):
         return "Were the files moved? Correct the paths."
+    if os.path.exists(first):
+        return "It is there in the working directory: --root . (root='.')"
     return "Give the folder that the paths begin at: --root DIR (root=…)"

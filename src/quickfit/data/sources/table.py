@@ -63,12 +63,16 @@ class Table:
     def label_column(self, wanted: str | int | None, path_column: int) -> int | None:
         """Return the position of the column that holds the labels; None if there is none.
 
+        Of two columns the one beside the paths needs no name if it looks like classes.
+
         Raises:
             UsageError: there is no such column.
         """
         if wanted is not None:
             return self._position(wanted, "label_column")
         named = [n for n in self._named(_LABEL_NAMES) if n != path_column]
+        if not named and len(self.columns) == 2 and self._has_classes(1 - path_column):
+            return 1 - path_column
         return named[0] if named else None
 
     def _position(self, wanted: str | int, option: str) -> int:
@@ -95,8 +99,22 @@ class Table:
         rows = self.values(column)[:_LOOK_AT_ROWS]
         return bool(rows) and all(is_image_name(str(value).strip()) for value in rows)
 
+    def _has_classes(self, column: int) -> bool:
+        """Return whether the one column beside the paths holds classes: values that come again."""
+        values = [str(value).strip() for value in self.values(column)]
+        is_repeated = len(set(values)) < len(values)
+        return is_repeated and not any(_is_no_class(value) for value in values)
+
     def _offer(self) -> str:
         return f"The columns are: {shown(', '.join(self.columns))}."
+
+
+def _is_no_class(value: str) -> bool:
+    """Return whether a value is missing, a measured number, or the path of another image."""
+    try:
+        return not float(value).is_integer()
+    except ValueError:
+        return not value or value in ("None", "<NA>", "NaT") or is_image_name(value)
 
 
 def is_table(where: object) -> bool:

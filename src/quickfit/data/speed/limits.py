@@ -24,8 +24,8 @@ _CAN_BE_PARALLEL = (
     *("map", "mapandbatch", "batch", "paddedbatch", "interleave", "flatmap", "parseexample"),
     *("tfrecord", "textline", "fixedlengthrecord", "filter"),
 )
-# They only hand elements from one thread to another; what is counted for them is waking up.
-_HANDS_OVER = ("prefetch",)
+# They only hand elements on; what is counted for them is waking up, or beginning another dataset.
+_HANDS_OVER = ("prefetch", "concatenate")
 
 
 def ideal_of(total: Span, stages: Sequence[Stage], machine: Machine) -> Ideal:

@@ -12,7 +12,7 @@ from quickfit.data.speed.feeds import Feed, feed_of
 from quickfit.data.speed.loading import load_tensorflow
 from quickfit.errors import UsageError
 
-_RECORDS = ".tfrecord"
+_RECORDS = ".tfrec"  # as `records` takes for record files
 
 
 @dataclass(frozen=True)
