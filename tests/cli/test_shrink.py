@@ -84,8 +84,11 @@ def test_the_options_arrive(asked, files):
         allow_code=True,
         force=True,
         seed=5,
+        separable=True,
+        evaluate="train.py:score",
     )
     request = asked[-1]
+    assert (request.separable, request.evaluate) == (True, "train.py:score")
     assert (request.out, request.target, request.for_training) == (
         files / "here",
         "half the size",

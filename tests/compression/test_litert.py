@@ -213,3 +213,24 @@ def test_without_the_runtime_a_command_installs_it():
 def test_nothing_is_printed_while_a_file_is_opened_and_run(capfd):
     Runner(sum_of(Tensor("x")))(X)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_a_layer_of_zeros_which_xnnpack_refuses_runs_without_it(tmp_path):
+    import keras
+
+    from quickfit.compression.quantizing import exported
+
+    keras.utils.set_random_seed(0)
+    dead = keras.layers.Conv2D(
+        4, 1, activation="relu", bias_initializer=keras.initializers.Constant(-100)
+    )
+    layers = [keras.Input((6, 6, 3)), dead, keras.layers.Conv2D(5, 1, activation="sigmoid")]
+    model = keras.Sequential(layers)
+    x = np.random.default_rng(0).normal(size=(32, 6, 6, 3)).astype("float32")
+    run = exported(model, tmp_path / "dead.tflite", "int8", x).runner()
+    assert "XNNPACK" in run.notes[0]
+    np.testing.assert_allclose(run(x), np.asarray(model(x)), atol=0.01)
+    plain = exported(model, tmp_path / "plain.tflite", "float32").runner()
+    assert plain.notes == ()

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -79,6 +80,20 @@ def shrink(
             "--distill", help="Also try to train smaller models on the answers of the original."
         ),
     ] = False,
+    separable: Annotated[
+        bool,
+        typer.Option(
+            "--separable", help="Try only separable convolutions (and LiteRT files), no pruning."
+        ),
+    ] = False,
+    evaluate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FUNCTION",
+            help="Judge by module:function instead of labels: it takes a model and returns how good"
+            " it is, 0 to 1. For several outputs, and for numbers instead of classes.",
+        ),
+    ] = None,
     samples: Annotated[
         int, typer.Option(metavar="N", min=1, help="Read no more samples than this.")
     ] = 20_000,
@@ -140,6 +155,8 @@ def shrink(
             allows_code=allow_code,
             replaces=force,
             seed=seed,
+            separable=separable,
+            evaluate=evaluate,
         )
     )
     if sys.stdout is None:
@@ -159,10 +176,11 @@ def _shrunk(request: Request) -> Shrunk:
     from quickfit.data.speed.interrupts import second_ends
     from quickfit.fixing.progress import Ticker
 
-    ticker = Ticker(sys.stderr)
+    end_s = time.monotonic() + request.budget_s
+    ticker = Ticker(sys.stderr, lambda: max(0.0, end_s - time.monotonic()))
     found: Shrunk | None = None
     try:
-        with second_ends() as check, _apart_from_stdout():
+        with second_ends() as check, _apart_from_stdout(), ticker.beating():
 
             def tell(text: str) -> None:
                 check()

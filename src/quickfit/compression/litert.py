@@ -14,7 +14,7 @@ from quickfit.compression.quantizing.arrays import as_tensor, as_values, check_s
 from quickfit.compression.quantizing.loading import (
     allocate,
     content_of,
-    interpreter_of,
+    runnable,
     slots_of,
 )
 from quickfit.compression.quantizing.naming import plain
@@ -22,6 +22,11 @@ from quickfit.compression.quantizing.operators import op_counts
 from quickfit.errors import ModelError, UsageError
 
 # Arrays are `Any`: they hold numbers of every type.
+
+_PLAIN = (
+    "XNNPACK, LiteRT's fast way, refuses this file, so it runs here without, and more slowly. An"
+    " app has to turn XNNPACK off for it."
+)
 
 
 class Runner:
@@ -52,7 +57,7 @@ class Runner:
             raise UsageError(f"threads={threads}: it takes a number from 1.")
         self._label = "these bytes" if isinstance(model, bytes) else str(model)
         self._content = content_of(model, self._label)
-        self._interpreter = interpreter_of(self._content, threads, self._label)
+        self._interpreter, self._is_plain = runnable(self._content, threads, self._label)
         self._inputs, self._outputs = slots_of(self._interpreter, self._label)
         self._shapes: dict[str, tuple[int, ...]] = {}  # as the runtime has them now
         self._order = self._checked(inputs)
@@ -71,6 +76,11 @@ class Runner:
     def size_bytes(self) -> int:
         """The size of the file."""
         return len(self._content)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know who runs the file elsewhere."""
+        return (_PLAIN,) if self._is_plain else ()
 
     def op_counts(self) -> Counter[tuple[str, str]]:
         """Count the operators by name and type of numbers: `("CONV_2D", "int8")`."""

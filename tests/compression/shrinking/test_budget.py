@@ -30,3 +30,16 @@ def test_there_is_room_until_the_next_one_would_take_time_from_measuring():
 def test_a_budget_is_a_number_of_seconds(total_s):
     with pytest.raises(UsageError, match="it is a number of seconds above 0"):
         Budget(total_s)
+
+
+def test_short_ones_fit_where_long_ones_do_not():
+    clock = Clock()
+    budget = Budget(100, clock)
+    for sort, taken_s in (("file", 2), ("model", 30)):
+        budget.begin()
+        clock.now += taken_s
+        budget.end(sort)
+    clock.now += 28  # 60 of 70 are gone
+    assert budget.has_room("file")
+    assert not budget.has_room("model")
+    assert not budget.has_room("new")

@@ -78,10 +78,20 @@ def test_where_nothing_is_accepted_nobody_is_asked():
 def test_where_nothing_reaches_the_target_the_nearest_is_named():
     choice = chosen_from([FIRST, SLOW], target_of("100x faster, half the size"), Judge())
     assert choice.chosen is None
-    assert "The nearest is slow (100× faster: 1.2× as fast, 800 µs)." in choice.notes[0]
+    assert "The nearest is slow (100× faster: 1.25× as fast, 800 µs)." in choice.notes[0]
 
 
 def test_for_training_the_step_counts():
     quick = row("quick", 0.95, 0.1, step_s=0.001)
     choice = chosen_from([FIRST, FAST, quick], Target(), Judge(), for_training=True)
     assert choice.chosen == "quick"
+
+
+def test_the_smallest_is_chosen_where_that_is_asked_for():
+    target = target_of("as small as possible, at most 2 points")
+    assert chosen_from([FIRST, SLOW, FAST, MIDDLE], target, Judge()).chosen == "slow"
+
+
+def test_the_fastest_that_meets_the_demands_is_chosen_where_that_is_asked_for():
+    target = target_of("half the size, as fast as possible")
+    assert chosen_from([FIRST, SLOW, FAST, MIDDLE], target, Judge()).chosen == "fast"

@@ -5,7 +5,7 @@ import pytest
 
 from compression import models
 from quickfit.compression.graph import graph_of
-from quickfit.compression.shrinking.accuracy import Marks
+from quickfit.compression.shrinking.accuracy import Marks, Predictor
 from quickfit.compression.shrinking.evidence import Given, check_guessing, evidence_of
 from quickfit.errors import UsageError
 
@@ -62,6 +62,15 @@ def test_without_labels_a_function_does_both_and_that_is_said(graph):
     assert "evaluate() both chose and judged" in found.notes[1]
 
 
+def test_a_function_that_cannot_judge_files_is_no_mistake_of_the_model(graph):
+    mark = evidence_of(graph, Given(calibration=X, evaluate=lambda m: m.evaluate(X, Y))).select
+    with pytest.raises(UsageError, match=r"evaluate\(\) used \.evaluate of a \.tflite file"):
+        mark(Predictor(None))
+    odd = evidence_of(graph, Given(calibration=X, evaluate=lambda m: m.grade())).select
+    with pytest.raises(AttributeError, match="grade"):
+        odd(graph.model)
+
+
 def test_labels_that_are_no_classes_need_a_function(graph):
     values = np.linspace(0, 1, 400)
     with pytest.raises(UsageError, match="no classes"):
@@ -69,6 +78,17 @@ def test_labels_that_are_no_classes_need_a_function(graph):
     found = evidence_of(graph, Given(data=(X, values), evaluate=lambda model: 0.5))
     assert found.lessons.classes is None
     assert found.select(None) == 0.5
+    assert "evaluate() both chose and judged" in found.notes[-1]
+
+
+def test_labels_of_several_outputs_are_left_to_the_function():
+    graph = graph_of(models.named())
+    data = models.data_for(graph.model, 64)
+    labels = {name: np.zeros((64, 1)) for name in graph.output_names}
+    found = evidence_of(graph, Given(data=(data, labels), evaluate=lambda model: 0.5))
+    assert found.lessons is None
+    assert len(found.calibration) == 64
+    assert "The model has several outputs" in found.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from quickfit.compression.calibration import samples_of
 from quickfit.compression.graph import graph_of
 from quickfit.compression.shrinking.learning import Lessons
 from quickfit.compression.shrinking.making import Maker, parameters
-from quickfit.compression.shrinking.plan import PRUNED, SEPARABLE, Recipe, Step
+from quickfit.compression.shrinking.plan import PRUNED, SEPARABLE, SPEED, Recipe, Step
 from quickfit.compression.sources.labelled import Labelled
 from quickfit.errors import ModelError
 
@@ -31,6 +31,14 @@ def test_steps_follow_each_other():
     assert len(both.notes) > len(one.notes)
 
 
+def test_without_training_it_is_compiled_like_the_original():
+    model = models.residual()
+    model.compile("sgd", "mse", metrics=["mae"])
+    made = maker(model).made(recipe(Step(PRUNED, 0.5)))
+    assert made.model.compiled
+    assert made.model.optimizer is not model.optimizer
+
+
 def test_a_step_that_changes_nothing_makes_nothing():
     with pytest.raises(ModelError, match="no convolution can be rewritten"):
         maker(models.nested_sequential()).made(recipe(Step(SEPARABLE, 1)))
@@ -43,3 +51,13 @@ def test_what_cannot_be_trained_is_a_candidate_all_the_same():
     lessons = Lessons(graph_of(model), *samples, classes=None)
     made = maker(model, lessons).made(recipe(Step(PRUNED, 0.5)))
     assert made.notes[-1].startswith("It was not trained: What to train")
+
+
+def test_pruning_goes_on_until_the_clock_is_content():
+    model = models.residual()
+    some = maker(model)
+    by_size = Maker(model, some.calibration, None, measure=lambda one: float(parameters(one)))
+    made = by_size.made(recipe(Step(SPEED, 2.0)))
+    assert parameters(made.model) <= parameters(model) / 2
+    with pytest.raises(ModelError, match="does not become 1,000× as fast by pruning"):
+        by_size.made(recipe(Step(SPEED, 1000.0)))

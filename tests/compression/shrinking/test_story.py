@@ -126,7 +126,7 @@ def test_for_training_only_models_of_keras_are_tried(trained, monkeypatch):
 
 def test_ctrl_c_leaves_what_is_made(trained, tmp_path, monkeypatch):
     model, data = trained
-    monkeypatch.setattr(Workshop, "add_files", lambda self, row: None)
+    monkeypatch.setattr(Workshop, "add_files", lambda self, row, kinds: None)
     made = Workshop._model
 
     def interrupted(self, row, maker, recipe):
@@ -164,6 +164,15 @@ def test_a_model_that_guesses_is_refused(trained):
     model, (x, y) = trained
     with pytest.raises(UsageError, match="that is guessing among 4 classes"):
         shrink(model, data=(x, (y + 1) % 4))
+
+
+def test_before_a_training_no_loss_is_counted(trained, monkeypatch):
+    model, (x, y) = trained
+    monkeypatch.setattr(story, "measured", lambda rows, samples, **_: (rows, ()))
+    wrong = (x, (y + 1) % 4)
+    found = shrink(model, data=wrong, for_training=True, budget_s=1, clock=Clock(15))
+    assert found.target.text == "as fast as possible"
+    assert any("still to be trained" in note for note in found.notes)
 
 
 def test_a_mark_in_percent_is_refused(trained):

@@ -141,3 +141,17 @@ def test_a_target_is_words():
 def test_the_error_shows_what_may_be_written():
     with pytest.raises(UsageError, match="half the size; 3x fewer flops, no loss"):
         target_of("smaller please")
+
+
+def test_an_aim_is_part_of_the_target():
+    target = target_of("as small as possible, at most 2 points")
+    assert (target.aim, target.most_loss, target.demands) == ("size", 0.02, ())
+    assert target.text == "as small as possible, at most 2 points lost"
+    assert target_of("fastest").aim == "time"
+    assert Target().aim is None
+    with pytest.raises(UsageError, match="it says twice what is to be as small as possible"):
+        target_of("smallest, fastest")
+
+
+def test_numbers_of_operations_have_a_text():
+    assert target_of("at most 100k parameters").demands[0].text == "parameters at most 100,000"

@@ -13,10 +13,11 @@ def test_the_table_marks_the_front_and_aligns_its_columns():
     lines = table(a_result())
     assert lines[0].split() == [
         *("candidate", "accuracy", "points", "batch", "1", "faster"),
-        *("batch", "64", "file", "flops", "verdict"),
+        *("batch", "64", "file", "flops", "parameters", "step", "verdict"),
     ]
     assert lines[1].split() == [
         *("original", "95.0", "%", "–", "1.0", "ms", "1.00×", "20", "ms", "100", "kB", "100", "%"),
+        *("20,000", "20", "ms"),
     ]
     marked = [line for line in lines if line.startswith("*")]
     assert len(marked) == 1
@@ -24,7 +25,7 @@ def test_the_table_marks_the_front_and_aligns_its_columns():
     assert marked[0].endswith("chosen")
     assert "-0.1" in marked[0]
     assert "10×" in marked[0]
-    assert lines[-1].split() == ["separable-1", *"–––––––", "not", "made"]
+    assert lines[-1].split() == ["separable-1", *"–––––––––", "not", "made"]
 
 
 def test_the_text_says_what_was_chosen_and_why_others_were_not():
@@ -52,9 +53,16 @@ def test_the_text_says_what_was_chosen_and_why_others_were_not():
 
 def test_for_training_the_step_is_shown():
     head = table(shrunk(row("a", step_s=0.01), for_training=True))
-    assert "step" in head[0]
-    assert "batch" not in head[0]
+    assert head[0].split()[:5] == ["candidate", "accuracy", "points", "step", "faster"]
     assert "2.0×" in head[2]
+
+
+def test_a_narrow_terminal_has_fewer_columns():
+    wide, narrow = table(a_result(), 140), table(a_result(), 90)
+    assert "parameters" in wide[0]
+    assert "parameters" not in narrow[0]
+    assert "batch 64" in narrow[0]
+    assert len(wide) == len(narrow)
 
 
 def test_reasons_that_are_alike_are_told_together():

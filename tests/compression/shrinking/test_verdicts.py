@@ -34,6 +34,14 @@ def test_for_training_only_the_step_counts():
     assert verdict(row("a", step_s=0.01), for_training=True).verdict is Verdict.ACCEPTED
 
 
+def test_for_training_a_device_that_makes_it_slower_is_warned_of():
+    slow = verdict(row("a", step_s=0.026, flops=180_000), for_training=True)
+    assert slow.verdict is Verdict.REJECTED
+    assert slow.reason == (
+        "slower on this device: a training step takes 1.3× as long, with 18 % of the operations"
+    )
+
+
 def test_too_much_loss_is_rejected():
     found = verdict(row("a", 0.92, 0.0001))
     assert (found.verdict, found.reason) == (Verdict.REJECTED, "loses 3.0 points; 1 allowed")
@@ -64,7 +72,7 @@ def test_demands_that_are_missed_are_told_with_what_was_reached():
     target = target_of("2x faster, half the size, half the flops")
     found = misses(row("a", 0.95, 0.0008, 40_000), BASE, target, for_training=False)
     assert found == [
-        "2.0× faster: 1.2× as fast, 800 µs",
+        "2.0× faster: 1.25× as fast, 800 µs",
         "2.0× fewer flops: 1,000,000, 100 % of the original's",
     ]
     assert misses(Row("a", "x"), BASE, target_of("half the size"), for_training=False) == [

@@ -78,5 +78,5 @@ def test_names_of_folders_are_counted(graph):
 
 
 def test_several_outputs_need_a_function():
-    with pytest.raises(UsageError, match=r"The model has 2 outputs .*Give evaluate="):
+    with pytest.raises(UsageError, match=r"The model has 2 outputs .*evaluate=score"):
         classes_of(graph_of(models.named()), CODES)

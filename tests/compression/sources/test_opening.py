@@ -8,7 +8,12 @@ import pytest
 
 from compression import models
 from quickfit.compression.graph import graph_of
-from quickfit.compression.sources.opening import Limits, opened
+from quickfit.compression.sources.opening import (
+    Limits,
+    function_named,
+    opened,
+    without_labels,
+)
 from quickfit.errors import PipelineError, UsageError
 
 pytestmark = [pytest.mark.loads_tf, pytest.mark.usefixtures("tf")]
@@ -115,3 +120,34 @@ def test_images_without_class_folders_have_no_labels(graph, photos):
     with pytest.raises((UsageError, PipelineError)) as error:
         opened(str(photos / "a"), graph, LIMITS, bright)
     assert "label" in str(error.value) or "class" in str(error.value)
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Return the path of a file with functions of a user."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    file = tmp_path / f"functions_{zlib.crc32(str(tmp_path).encode())}.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def score(model):\n    return 0.5\n"
+        "def samples():\n"
+        "    x = {'image': np.zeros((40, 6, 6, 1)), 'size': np.zeros((40, 2))}\n"
+        "    return x, {'kind': np.zeros(40), 'age': np.zeros(40)}\n"
+    )
+    return file
+
+
+def test_a_function_that_judges_is_found_and_not_called(code):
+    assert function_named("--evaluate", f"{code}:score")(None) == 0.5
+    with pytest.raises(UsageError, match="there is no function 'mark' in"):
+        function_named("--evaluate", f"{code}:mark")
+    with pytest.raises(UsageError, match="name a function with a colon"):
+        function_named("--evaluate", "score")
+
+
+def test_labels_of_several_outputs_are_left_out(code, photos):
+    graph = graph_of(models.named())
+    assert len(without_labels(f"{code}:samples", graph, LIMITS)) == 40
+    with pytest.raises(UsageError, match="the labels of folders and packs are classes"):
+        without_labels(str(photos), graph, LIMITS)

@@ -54,6 +54,12 @@ def test_there_is_one_turn_per_round_for_each_job():
     assert timings["a"].minimum_s == timings["a"].median_s == 1.0
 
 
+def test_each_round_is_told():
+    told = []
+    in_turns({"a": lambda: None}, rounds=2, clocks=ticking(), tell=told.append)
+    assert told == ["round 1 of 2", "round 2 of 2"]
+
+
 def test_one_round_is_refused():
     with pytest.raises(UsageError, match="rounds=1: it takes 2 or more"):
         in_turns({"a": lambda: None}, rounds=1)

@@ -36,19 +36,45 @@ def content_of(model: str | Path | bytes, label: str) -> bytes:
     return content
 
 
-def interpreter_of(content: bytes, threads: int, label: str) -> Any:
+def runnable(content: bytes, threads: int, label: str) -> tuple[Any, bool]:
+    """Return the runtime with a model loaded, and whether it does without XNNPACK.
+
+    XNNPACK, which makes LiteRT fast, refuses some int8 files that the runtime itself can run: where
+    a layer gave nothing but zeros on the samples, the scale of its values is too small for it.
+
+    Raises:
+        ModelError: see `interpreter_of`.
+    """
+    try:
+        return interpreter_of(content, threads, label), False
+    except ModelError as error:
+        if "xnnpack" not in str(error).lower():
+            raise
+        return interpreter_of(content, threads, label, is_plain=True), True
+
+
+def interpreter_of(content: bytes, threads: int, label: str, *, is_plain: bool = False) -> Any:
     """Return the runtime with a model loaded.
+
+    Args:
+        content: of the file.
+        threads: that it may use.
+        label: how messages name the file.
+        is_plain: whether it runs without XNNPACK.
 
     Raises:
         ModelError: the runtime is missing, the file is damaged, or has operators it cannot run.
     """
     try:
-        from ai_edge_litert.interpreter import Interpreter
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError as error:
         raise ModelError(MISSING_RUNTIME) from error
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if is_plain else OpResolverType.AUTO
     try:
         with quiet():
-            interpreter = Interpreter(model_content=content, num_threads=threads)
+            interpreter = Interpreter(
+                model_content=content, num_threads=threads, experimental_op_resolver_type=kernels
+            )
         is_ready = _has_known_sizes(interpreter)
     except (RuntimeError, TypeError, ValueError) as error:
         raise ModelError(_broken(label, error)) from error

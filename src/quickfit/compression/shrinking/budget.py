@@ -25,7 +25,7 @@ class Budget:
             raise UsageError(f"budget_s={total_s!r}: it is a number of seconds above 0.")
         self.total_s, self._clock = total_s, clock
         self._begin_s = self._last_s = clock()
-        self._longest_s = 0.0
+        self._longest_s: dict[str, float] = {}
 
     @property
     def spent_s(self) -> float:
@@ -36,10 +36,12 @@ class Budget:
         """Begin to make a candidate."""
         self._last_s = self._clock()
 
-    def end(self) -> None:
-        """End it; the longest one says what the next may take."""
-        self._longest_s = max(self._longest_s, self._clock() - self._last_s)
+    def end(self, sort: str = "") -> None:
+        """End it; the longest one of its sort says what the next may take."""
+        taken_s = self._clock() - self._last_s
+        self._longest_s[sort] = max(self._longest_s.get(sort, 0.0), taken_s)
 
-    def has_room(self) -> bool:
-        """Tell whether another candidate is likely to fit."""
-        return self.spent_s + self._longest_s <= self.total_s * MAKING_SHARE
+    def has_room(self, sort: str = "") -> bool:
+        """Tell whether another candidate of a sort is likely to fit."""
+        needed_s = self._longest_s.get(sort, max(self._longest_s.values(), default=0.0))
+        return self.spent_s + needed_s <= self.total_s * MAKING_SHARE

@@ -15,41 +15,50 @@ FRONT_MARK = "*"
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its head, and the cell of a row beside the original's figures."""
+    """One column: its head, and the cell of a row beside the original's figures.
+
+    Args:
+        head: its first line.
+        cell: returns the text for a row.
+        is_extra: whether it is left out first where there is little room.
+    """
 
     head: str
     cell: Callable[[Row, Figures], str]
+    is_extra: bool = False
 
 
 def columns(shrunk: Shrunk) -> list[Column]:
-    """Return the columns of a table: what counts for this purpose."""
-    shared = [
+    """Return the columns of a table; the times that count for this purpose come first."""
+    training = shrunk.for_training
+    faster = Column("faster", lambda row, base: _faster(row, base, for_training=training))
+    step = Column("step", lambda row, _: _time(row.figures.step_s), not training)
+    one, many = (_latency(batch, is_extra=training) for batch in (1, 64))
+    times = ([step, faster], [one, many]) if training else ([one, faster, many], [step])
+    return [
         Column("candidate", lambda row, _: row.name),
         Column("accuracy", lambda row, _: accuracy(row.figures.accuracy)),
         Column("points", _points),
+        *times[0],
+        Column("file", lambda row, _: _size(row.figures.file_bytes), training),
+        Column("flops", lambda row, base: _share(row.figures.flops, base.flops)),
+        Column("parameters", lambda row, _: _count(row.figures.parameters), not training),
+        *times[1],
+        Column("verdict", lambda row, _: verdict(row)),
     ]
-    if shrunk.for_training:
-        kind = [
-            Column("step", lambda row, _: _time(row.figures.step_s)),
-            Column("faster", lambda row, base: _faster(row, base, for_training=True)),
-            Column("parameters", lambda row, _: _count(row.figures.parameters)),
-            Column("flops", lambda row, base: _share(row.figures.flops, base.flops)),
-        ]
-    else:
-        kind = [
-            Column("batch 1", lambda row, _: _time(row.figures.latency_s.get(1))),
-            Column("faster", lambda row, base: _faster(row, base, for_training=False)),
-            Column("batch 64", lambda row, _: _time(row.figures.latency_s.get(64))),
-            Column("file", lambda row, _: _size(row.figures.file_bytes)),
-            Column("flops", lambda row, base: _share(row.figures.flops, base.flops)),
-        ]
-    return [*shared, *kind, Column("verdict", lambda row, _: verdict(row))]
 
 
-def cells(shrunk: Shrunk) -> list[list[str]]:
+def _latency(batch: int, *, is_extra: bool) -> Column:
+    return Column(
+        f"batch {batch}", lambda row, _: _time(row.figures.latency_s.get(batch)), is_extra
+    )
+
+
+def cells(shrunk: Shrunk, some: list[Column] | None = None) -> list[list[str]]:
     """Return the rows of a table as text, the original first."""
     base = shrunk.rows[0].figures
-    return [[column.cell(row, base) for column in columns(shrunk)] for row in shrunk.rows]
+    chosen = columns(shrunk) if some is None else some
+    return [[column.cell(row, base) for column in chosen] for row in shrunk.rows]
 
 
 def verdict(row: Row) -> str:

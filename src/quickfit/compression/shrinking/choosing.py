@@ -37,7 +37,8 @@ def chosen_from(
 ) -> Choice:
     """Choose the best accepted row that the held-out samples accept too.
 
-    With demands, the most accurate of those that meet them; without, the fastest.
+    With demands, the most accurate of those that meet them; without, the fastest; or the smallest
+    or fastest, where that was said.
     """
     found = {row.name: row for row in rows}
     original = found[ORIGINAL].figures
@@ -66,7 +67,11 @@ def ranking(
         if row.verdict is Verdict.ACCEPTED
         and not misses(row, original, target, for_training=for_training)
     ]
-    if target.demands:
+    if target.aim == "size":
+        return sorted(
+            fitting, key=lambda row: (row.figures.file_bytes or 0, _time(row, for_training))
+        )
+    if target.demands and target.aim is None:
         return sorted(
             fitting, key=lambda row: (-(row.figures.accuracy or 0.0), _time(row, for_training))
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from quickfit.compression.calibration import Samples, samples_of
 from quickfit.compression.graph import Graph
 from quickfit.compression.shrinking.accuracy import (
     Marks,
+    Predictor,
     checked_mark,
     predictions,
     threshold_of,
@@ -26,6 +27,16 @@ from quickfit.errors import UsageError
 
 # Says how good a model is: more is better, 1 is perfect.
 Mark = Callable[[Any], float]
+
+_UNTRAINED = "Without labelled samples (data=) nothing was trained after it was made smaller."
+_MANY_OUTPUTS = (
+    "The model has several outputs, so nothing was trained after it was made smaller; train what"
+    " was chosen on (quickfit.compression.fine_tuned)."
+)
+_BOTH = (
+    "evaluate() both chose and judged: what it says of the chosen one is a little too good. Give"
+    " held_out= for an answer on samples that it has not seen."
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,9 @@ def evidence_of(graph: Graph, given: Given) -> Evidence:
     _check(given)
     if given.data is None:
         return _without_labels(graph, given)
+    if given.evaluate is not None and len(graph.outputs) > 1:
+        calibration = given.data if given.calibration is None else given.calibration
+        return _without_labels(graph, replace(given, calibration=calibration))
     labelled = labelled_of(graph, given.data, seed=given.seed)
     classes = _classes(graph, labelled, given.evaluate)
     needs_held_out = given.held_out is None and given.evaluate is None
@@ -75,12 +89,13 @@ def evidence_of(graph: Graph, given: Given) -> Evidence:
     parts = parts_of(codes, seed=given.seed, needs_held_out=needs_held_out)
     marks = None if classes is None else _Marking(graph, labelled, classes)
     select, judge = _judges(graph, given, parts, marks)
+    notes = (_BOTH,) if select is judge else ()
     return Evidence(
         _calibration(graph, given, labelled.at(parts.calibration)),
         _lessons(graph, given, labelled, classes, parts),
         select,
         judge,
-        (*labelled.notes, *parts.notes),
+        (*labelled.notes, *parts.notes, *notes),
     )
 
 
@@ -100,7 +115,7 @@ def check_guessing(accuracy: float, mark: Mark, *, for_training: bool) -> str:
         " classes."
     )
     if for_training:
-        return f"{told} It is taken for one that is still to be trained."
+        return f"{told} It is taken for one that is still to be trained: no loss is counted."
     raise UsageError(
         f"{told}\nAre the samples prepared as in its training (scale of the pixels, order of the"
         " classes, labels from 0)? Is it trained at all? Before a training: --for training"
@@ -143,12 +158,9 @@ def _check(given: Given) -> None:
 def _without_labels(graph: Graph, given: Given) -> Evidence:
     evaluate = _asked(given.evaluate)
     judge = evaluate if given.held_out is None else _held_out(graph, given, None)
-    notes = ["Without labelled samples (data=) nothing was trained after it was made smaller."]
+    notes = [_UNTRAINED if given.data is None else _MANY_OUTPUTS]
     if given.held_out is None:
-        notes.append(
-            "evaluate() both chose and judged: what it says of the chosen one is a little too good."
-            " Give held_out= for an answer on samples that it has not seen."
-        )
+        notes.append(_BOTH)
     calibration = samples_of(graph, given.calibration, seed=given.seed)
     return Evidence(calibration, None, evaluate, judge, tuple(notes))
 
@@ -157,7 +169,13 @@ def _asked(evaluate: Mark | None) -> Mark:
     assert evaluate is not None  # checked
 
     def ask(model: Any) -> float:
-        return checked_mark(evaluate(model), getattr(model, "name", "a .tflite file"))
+        try:
+            mark = evaluate(model)
+        except AttributeError as error:
+            if not isinstance(model, Predictor):
+                raise
+            raise UsageError(str(error)) from error  # the Keras candidates can be judged
+        return checked_mark(mark, getattr(model, "name", "a .tflite file"))
 
     return ask
 

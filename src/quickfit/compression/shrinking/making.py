@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from quickfit.compression.calibration import Samples
 from quickfit.compression.made import Made, Skipped
 from quickfit.compression.shrinking.learning import Lessons
-from quickfit.compression.shrinking.plan import FLOPS, SEPARABLE, Recipe, Step
+from quickfit.compression.shrinking.plan import FLOPS, SEPARABLE, SPEED, Recipe, Step
+from quickfit.compression.walking.compiling import compile_like
 from quickfit.errors import ModelError
 
 # Models are `Any`: Keras has no types of its own.
@@ -26,12 +28,14 @@ class Maker:
         calibration: samples that show what it sees.
         lessons: for the short training; None where there are no labels.
         seed: of everything.
+        measure: tells the seconds of a model, for pruning to a speed.
     """
 
     model: Any
     calibration: Samples
     lessons: Lessons | None
     seed: int = 0
+    measure: Callable[[Any], float] | None = None
 
     def made(self, recipe: Recipe) -> Made:
         """Make one.
@@ -59,12 +63,16 @@ class Maker:
             return rewritten(model, self.calibration, depth_multiplier=depth, seed=self.seed)
         from quickfit.compression.pruning import pruned
 
+        goal: dict[str, Any] = {"ratio": step.amount}
         if step.kind == FLOPS:
-            return pruned(model, self.calibration, flops=step.amount, seed=self.seed)
-        return pruned(model, self.calibration, ratio=step.amount, seed=self.seed)
+            goal = {"flops": step.amount}
+        elif step.kind == SPEED:
+            goal = {"speed": step.amount, "measure": self.measure}
+        return pruned(model, self.calibration, **goal, seed=self.seed)
 
     def _taught(self, made: Made) -> Made:
         if self.lessons is None:
+            compile_like(self.model, made.model)  # for an evaluate() that calls model.evaluate()
             return made
         try:
             taught = self.lessons.taught(made.model)

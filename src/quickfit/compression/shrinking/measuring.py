@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,25 @@ if TYPE_CHECKING:
 
 
 def measured(
-    rows: Sequence[Row], samples: Samples, *, for_training: bool
+    rows: Sequence[Row],
+    samples: Samples,
+    *,
+    for_training: bool,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[Row], tuple[str, ...]]:
     """Return the rows with their figures, and what is to be told about all of them."""
     from quickfit.compression.weighing import weighed
 
     things: dict[str, Any] = {row.name: _thing(row) for row in rows if row.is_there}
-    weights = weighed(things, samples, evaluate=None, for_training=for_training)
+    said = f"measuring {len(things)} candidates in turn"
+    tell(said)
+    weights = weighed(
+        things,
+        samples,
+        evaluate=None,
+        for_training=for_training,
+        tell=lambda text: tell(f"{said}: {text}"),
+    )
     return with_weights(rows, weights), about_int8(weights)
 
 

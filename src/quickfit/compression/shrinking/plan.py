@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quickfit.compression.shrinking.targets import Target
+from quickfit import units
+from quickfit.compression.shrinking.targets import Demand, Target
 
-SEPARABLE, PRUNED, FLOPS = "separable", "pruned", "flops"
+SEPARABLE, PRUNED, FLOPS, SPEED = "separable", "pruned", "flops", "speed"
 # Files for LiteRT. The first is what a Keras model is saved as when it is chosen.
 FILE_KINDS = ("float32", "float16", "dynamic", "int8")
 FILE_TITLES = {
@@ -14,8 +15,13 @@ FILE_TITLES = {
     "float16": "LiteRT, float16 weights",
     "dynamic": "LiteRT, int8 weights",
     "int8": "LiteRT, int8",
+    "int4": "LiteRT, int4 weights",
 }
+# Kinds that are recipes of ai-edge-quantizer, by their names there.
+BY_RECIPE = {"int4": "weights-int4"}
 TRAINED = "int8-trained"
+# What was just fast enough once is a little too slow the next time.
+_MARGIN = 1.05
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,14 @@ class Recipe:
     steps: tuple[Step, ...]
 
 
-def recipes(target: Target) -> list[Recipe]:
+def recipes(target: Target, flops: int | None = None) -> list[Recipe]:
     """Return what is tried, the most promising first: time may run out.
 
-    Where a number of operations is asked for, pruning goes straight to it.
+    Where a number of operations or a speed is asked for, pruning goes to it.
+
+    Args:
+        target: what is to be reached.
+        flops: operations of the original, where they are known.
     """
     found = [
         _separable(1),
@@ -57,8 +67,20 @@ def recipes(target: Target) -> list[Recipe]:
         ),
         _separable(2),
     ]
-    wanted = [one.most for one in target.demands if one.quantity == "flops" and one.is_share]
-    return [*(_with_flops(share) for share in wanted), *found]
+    wanted = [one for demand in target.demands if (one := _pruned_to(demand, flops)) is not None]
+    slow = [one for one in wanted if one.steps[0].kind == SPEED]  # many models are made and timed
+    return [*(one for one in wanted if one not in slow), *found, *slow]
+
+
+def only_separable(some: list[Recipe]) -> list[Recipe]:
+    """Return those that rewrite convolutions and do nothing else."""
+    return [one for one in some if all(step.kind == SEPARABLE for step in one.steps)]
+
+
+def file_kinds(target: Target) -> tuple[str, ...]:
+    """Return the kinds of LiteRT files to make; where size counts, the smallest one too."""
+    wants_size = target.aim == "size" or any(one.quantity == "size" for one in target.demands)
+    return (*FILE_KINDS, *BY_RECIPE) if wants_size else FILE_KINDS
 
 
 def file_name(parent: str, kind: str) -> str:
@@ -80,8 +102,15 @@ def _pruned(ratio: float) -> Recipe:
     )
 
 
-def _with_flops(share: float) -> Recipe:
+def _pruned_to(demand: Demand, flops: int | None) -> Recipe | None:
+    """Return how to prune until a demand is met; None where pruning cannot aim at it."""
+    if demand.quantity == "time" and demand.is_share:
+        times = units.factor(1 / demand.most).removesuffix("×")
+        title = f"pruned until it is {times}× as fast"
+        return Recipe(f"pruned-{times}x", title, (Step(SPEED, _MARGIN / demand.most),))
+    share = demand.most if demand.is_share else demand.most / flops if flops else 1.0
+    if demand.quantity != "flops" or share >= 1:
+        return None
     percent = f"{100 * share:.0f}"
-    return Recipe(
-        f"pruned-to-{percent}", f"pruned to {percent} % of the operations", (Step(FLOPS, share),)
-    )
+    title = f"pruned to {percent} % of the operations"
+    return Recipe(f"pruned-to-{percent}", title, (Step(FLOPS, share),))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quickfit.compression.shrinking.targets import target_of
 from quickfit.errors import UsageError
@@ -33,6 +34,8 @@ class Request:
         allows_code: whether code in the model file may run.
         replaces: whether an earlier result is replaced.
         seed: of everything.
+        separable: whether only separable convolutions are tried.
+        evaluate: what names a function that says how good a model is.
     """
 
     model: Path
@@ -47,6 +50,8 @@ class Request:
     allows_code: bool = False
     replaces: bool = False
     seed: int = 0
+    separable: bool = False
+    evaluate: str | None = None
 
 
 def checked(request: Request) -> Request:
@@ -66,6 +71,10 @@ def checked(request: Request) -> Request:
             f"--data {request.data}: there is no such file or folder, and a function is named with"
             " a colon.\nGive a folder of class folders, a pack, a .npz file, or train.py:samples."
         )
+    if request.evaluate is not None and ":" not in request.evaluate:
+        raise UsageError(
+            f"--evaluate {request.evaluate}: name a function with a colon, train.py:score."
+        )
     check_folder(request.out, replaces=request.replaces)
     return request
 
@@ -75,20 +84,28 @@ def answered(request: Request, tell: Callable[[str], None]) -> Shrunk:
     from quickfit.compression.graph import graph_of
     from quickfit.compression.shrinking.story import shrink
     from quickfit.compression.sources.model_file import loaded
-    from quickfit.compression.sources.opening import Limits, opened
+    from quickfit.compression.sources.opening import Limits, function_named, opened, without_labels
 
     tell(f"loading {request.model}")
     found = loaded(request.model, modules=request.modules, allows_code=request.allows_code)
     graph = graph_of(found.model)
     tell(f"reading {request.data}")
     limits = Limits(request.most_samples, request.seed)
-    data = opened(request.data, graph, limits, lambda samples: _accuracy(graph, samples))
+    given: dict[str, Any] = {}
+    if request.evaluate is not None:
+        given["evaluate"] = function_named("--evaluate", request.evaluate)
+    if given and len(graph.outputs) > 1:
+        given["calibration"] = without_labels(request.data, graph, limits)
+    else:
+        accuracy = partial(_accuracy, graph)
+        given["data"] = opened(request.data, graph, limits, accuracy)
     return shrink(
         found.model,
-        data=data,
+        **given,
         target=request.target,
         for_training=request.for_training,
         distill=request.distill,
+        separable=request.separable,
         budget_s=request.budget_s,
         out=request.out,
         replaces=request.replaces,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from quickfit.compression.shrinking.folder import (
     CHART,
@@ -19,6 +20,9 @@ from quickfit.compression.shrinking.rows import Kind, Row
 from quickfit.compression.shrinking.shrunk import Shrunk
 from quickfit.compression.shrinking.to_chart import chart
 from quickfit.compression.shrinking.to_markdown import markdown
+from quickfit.errors import ModelError
+
+# Models are `Any`: Keras has no types of its own.
 
 
 def written(shrunk: Shrunk, folder: Folder) -> Shrunk:
@@ -47,8 +51,21 @@ def _with_models(shrunk: Shrunk, folder: Folder) -> Shrunk:
     litert = _litert(shrunk, row)
     keras_path = folder.path / MODEL
     folder.save(keras.model, keras_path)
-    litert_path = None if litert is None else folder.copy(litert, LITERT_MODEL)
+    if litert is None:
+        litert_path = _exported(keras.model, folder)
+    else:
+        litert_path = folder.copy(litert, LITERT_MODEL)
     return replace(shrunk, model=keras.model, keras_path=keras_path, litert_path=litert_path)
+
+
+def _exported(model: Any, folder: Folder) -> Path | None:
+    """Return a new float32 file of a model, where none was made on the way (for training)."""
+    from quickfit.compression.quantizing import exported
+
+    try:
+        return exported(model, folder.path / LITERT_MODEL, FILE_KINDS[0]).path
+    except ModelError:
+        return None  # the Keras model was chosen, and it is there
 
 
 def _litert(shrunk: Shrunk, row: Row) -> Path | None:

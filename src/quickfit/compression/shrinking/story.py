@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Callable
@@ -18,11 +19,12 @@ from quickfit.compression.shrinking.evidence import Evidence, Given, check_guess
 from quickfit.compression.shrinking.folder import Folder, check_folder
 from quickfit.compression.shrinking.front import with_front
 from quickfit.compression.shrinking.measuring import measured
-from quickfit.compression.shrinking.plan import recipes
+from quickfit.compression.shrinking.plan import file_kinds, only_separable, recipes
 from quickfit.compression.shrinking.results import written
 from quickfit.compression.shrinking.rows import ORIGINAL, Row
 from quickfit.compression.shrinking.shrunk import Shrunk
 from quickfit.compression.shrinking.targets import Target, target_of
+from quickfit.compression.shrinking.telling import to_reader
 from quickfit.compression.shrinking.verdicts import judged
 from quickfit.compression.shrinking.workshop import Workshop
 from quickfit.errors import UsageError
@@ -43,6 +45,7 @@ class Wishes:
     seed: int
     budget: Budget
     tell: Callable[[str], None]
+    separable: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,12 @@ def shrink(
     target: str | Target | None = None,
     for_training: bool = False,
     distill: bool = False,
+    separable: bool = False,
     budget_s: float = USUAL_S,
     out: str | Path | None = None,
     replaces: bool = False,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Callable[[str], None] | None = None,
     notes: tuple[str, ...] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Shrunk:
@@ -94,11 +98,12 @@ def shrink(
             most a point lost.
         for_training: whether the time of a training step counts, and not that of a prediction.
         distill: whether the original is also tried as a teacher in the short training.
+        separable: whether only separable convolutions are tried, and LiteRT files.
         budget_s: about how long it may take.
         out: a folder for models and reports; by default nothing is kept but what is returned.
         replaces: whether an earlier result in that folder is replaced.
         seed: the same one gives the same candidates.
-        tell: is told what is being done.
+        tell: is told what is being done; by default that goes to the terminal or the notebook.
         notes: to be put into the report too.
         clock: seconds that only grow.
 
@@ -106,7 +111,8 @@ def shrink(
         UsageError: a value or the data are wrong, or there is no room on the disk.
         ModelError: the model has no graph, such as a subclassed one.
     """
-    wishes = Wishes(target_of(target), for_training, seed, Budget(budget_s, clock), tell)
+    budget, told = Budget(budget_s, clock), tell or to_reader()
+    wishes = Wishes(target_of(target), for_training, seed, budget, told, separable)
     path = None if out is None else Path(out)
     if path is not None:
         check_folder(path, replaces=replaces)
@@ -116,6 +122,8 @@ def shrink(
     base = evidence.select(first)
     _check_share(base)
     guess = check_guessing(base, evidence.select, for_training=for_training)
+    if guess:
+        wishes = replace(wishes, target=replace(wishes.target, most_loss=math.inf))
     folder = Folder(path, replaces=replaces)
     folder.check_room(4 * model.count_params())
     evidence = replace(evidence, notes=(*notes, *((guess,) if guess else ()), *evidence.notes))
@@ -132,8 +140,9 @@ def _told(start: Start, evidence: Evidence, folder: Folder, wishes: Wishes) -> S
     rows, choice = shop.rows, None
     try:
         _make(shop, start, wishes)
-        wishes.tell(f"measuring {sum(row.is_there for row in rows)} candidates in turn")
-        rows, remarks = measured(rows, evidence.calibration, for_training=wishes.for_training)
+        rows, remarks = measured(
+            rows, evidence.calibration, for_training=wishes.for_training, tell=wishes.tell
+        )
         wishes.tell("judging on samples that nothing has seen")
         choice = _chosen(rows, evidence, wishes)
     except KeyboardInterrupt:
@@ -146,7 +155,12 @@ def _told(start: Start, evidence: Evidence, folder: Folder, wishes: Wishes) -> S
         wishes.target,
         wishes.for_training,
         choice.chosen,
-        notes=(*_words(choice, evidence), *_surprise(rows), *evidence.notes, *remarks),
+        notes=(
+            *_words(choice, evidence),
+            *_surprise(rows, wishes.target),
+            *evidence.notes,
+            *remarks,
+        ),
         took_s=wishes.budget.spent_s,
         is_interrupted=is_interrupted,
     )
@@ -155,12 +169,15 @@ def _told(start: Start, evidence: Evidence, folder: Folder, wishes: Wishes) -> S
 
 def _make(shop: Workshop, start: Start, wishes: Wishes) -> None:
     original = shop.add_original(start.model, start.accuracy)
+    ways, kinds = recipes(wishes.target, original.figures.flops), file_kinds(wishes.target)
+    if wishes.separable:
+        ways = only_separable(ways)
     if not wishes.for_training:
-        shop.add_files(original)
-    shop.add_models(recipes(wishes.target), wishes.seed)
+        shop.add_files(original, kinds)
+    shop.add_models(ways, wishes.seed, for_training=wishes.for_training)
     if not wishes.for_training:
         for row in shop.worth_a_file(wishes.target):
-            shop.add_files(row)
+            shop.add_files(row, kinds)
 
 
 def _chosen(rows: list[Row], evidence: Evidence, wishes: Wishes) -> Choice:
@@ -180,8 +197,10 @@ def _with_verdicts(rows: list[Row], wishes: Wishes) -> list[Row]:
     return with_front(found, for_training=wishes.for_training)
 
 
-def _surprise(rows: list[Row]) -> tuple[str, ...]:
+def _surprise(rows: list[Row], target: Target) -> tuple[str, ...]:
     """Say where the original could be better than it is: its statistics lag behind its weights."""
+    if math.isinf(target.most_loss):
+        return ()  # nobody counts losses
     marks = [row.figures.accuracy for row in rows if row.figures.accuracy is not None]
     if not marks or max(marks) - marks[0] < _MUCH_BETTER:
         return ()

@@ -1,13 +1,12 @@
-"""What a smaller model has to reach, read from a few words: "2x faster, at most 1 point"."""
+"""What a smaller model has to reach: "2x faster, at most 1 point"."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from quickfit import units
+from quickfit.compression.shrinking.words import AIM_SIZE, AIM_TIME, LEAST, LOSS, parts_of, said
 from quickfit.errors import UsageError
 
 # Where nothing is said. Below a point the difference is within what another seed of the same
@@ -18,24 +17,9 @@ EXAMPLES = (
     "half the size",
     "3x fewer flops, no loss",
     "under 500 kB, accuracy at least 90 %",
+    "as small as possible, at most 2 points",
 )
-
-_NUMBER = r"(\d+(?:\.\d+)?)"
-_TIMES = rf"{_NUMBER} ?(?:x|×|-?times|-?fold)"
-_PERCENT = rf"{_NUMBER} ?(?:%|percent)"
-_SHARES = {"half": 1 / 2, "a half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a tenth": 1 / 10}
-_SHARE = rf"(half|(?:a |one )?(?:half|third|quarter|tenth)|{_PERCENT})"
-_QUANTITIES = {
-    "size": r"(?:file )?size",
-    "flops": r"(?:flops|operations|ops|macs)",
-    "parameters": r"(?:parameters|params|weights)",
-    "time": r"(?:latency|time|step time)",
-}
-_BYTES = {"b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20}
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-_AT_MOST = r"(?:at most|under|below|less than|max|maximum|<=?|≤) ?"
-_AT_LEAST = r"(?:at least|over|above|min|minimum|>=?|≥) ?"
-_POINTS = r"(?:points?|pp|percentage points?|%-points?)"
+_AIMS = {AIM_TIME: "time", AIM_SIZE: "size"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +28,7 @@ class Demand:
 
     Args:
         quantity: "time" (latency, or that of a training step), "size", "flops" or "parameters".
-        most: what it may be: a share of the original's, or a number of seconds or bytes.
+        most: what it may be: a share of the original's, or a number of it (seconds, bytes).
         is_share: which of the two.
     """
 
@@ -61,8 +45,8 @@ class Demand:
     def text(self) -> str:
         """The demand in words."""
         if not self.is_share:
-            shown = units.size(self.most) if self.quantity == "size" else units.seconds(self.most)
-            return f"{self.quantity} at most {shown}"
+            shown = {"size": units.size, "time": units.seconds}.get(self.quantity, units.count)
+            return f"{self.quantity} at most {shown(self.most)}"
         how = {"time": "faster", "size": "smaller"}.get(self.quantity, f"fewer {self.quantity}")
         return f"{units.factor(1 / self.most)} {how}"
 
@@ -75,21 +59,26 @@ class Target:
         demands: all of them have to be met; without any, the fastest or smallest is looked for.
         most_loss: the accuracy that may be lost, as a share: 0.01 is a point.
         least_accuracy: what has to be left of it, where that was said.
+        aim: "time" or "size", of which as little as possible is wanted; without one, the most
+            accurate of those that meet the demands, and the fastest where there are none.
     """
 
     demands: tuple[Demand, ...] = ()
     most_loss: float = MOST_LOSS
     least_accuracy: float | None = None
+    aim: str | None = None
 
     @property
     def text(self) -> str:
         """The target in words."""
         parts = [demand.text for demand in self.demands]
+        if self.aim is not None:
+            parts.append(f"as {'fast' if self.aim == 'time' else 'small'} as possible")
         if self.least_accuracy is not None:
             parts.append(f"accuracy at least {100 * self.least_accuracy:g} %")
         if math.isfinite(self.most_loss):
             parts.append(_loss_text(self.most_loss))
-        return ", ".join(parts)
+        return ", ".join(parts) or "as fast as possible"
 
     def allows(self, accuracy: float, original: float) -> bool:
         """Tell whether an accuracy is high enough."""
@@ -111,53 +100,53 @@ def target_of(words: str | Target | None) -> Target:
         return words or Target()
     if not isinstance(words, str):
         raise UsageError(f"target={words!r}: it is words, such as {EXAMPLES[0]!r}.")
-    parts = [part for part in re.split(r",|;|\band\b|&", words.lower()) if part.strip()]
+    parts = parts_of(words)
     if not parts:
         raise UsageError(f"target {words!r}: it says nothing.\n{_examples()}")
-    found: dict[str, Demand | float] = {}
+    found: dict[str, Demand | float | str] = {}
     for part in parts:
-        name, value = _read(" ".join(part.split()), words)
+        name, value = _read(part, words)
         if name in found:
-            raise UsageError(f"target {words!r}: it says twice how much {_MEANING[name]}.")
+            raise UsageError(f"target {words!r}: it says twice {_MEANING[name]}.")
         found[name] = value
-    demands = tuple(one for one in found.values() if isinstance(one, Demand))
-    least = found.get("least")
-    usual = MOST_LOSS if least is None else math.inf
-    loss = found.get("loss", usual)
-    assert not isinstance(loss, Demand)
-    assert not isinstance(least, Demand)
-    return Target(demands, loss, least)
+    return _put_together(found)
 
 
 _MEANING = {
-    "time": "time it may take",
-    "size": "space it may take",
-    "flops": "it may compute",
-    "parameters": "parameters it may have",
-    "loss": "accuracy it may lose",
-    "least": "accuracy it must have",
+    "time": "how much time it may take",
+    "size": "how much space it may take",
+    "flops": "how much it may compute",
+    "parameters": "how many parameters it may have",
+    LOSS: "how much accuracy it may lose",
+    LEAST: "how much accuracy it must have",
+    "aim": "what is to be as small as possible",
 }
 
 
-def _read(part: str, words: str) -> tuple[str, Demand | float]:
-    for pattern, meaning in _CLAUSES:
-        match = re.fullmatch(pattern, part)
-        if match:
-            name, value = meaning(match)
-            _check(name, value, part, words)
-            return name, value
-    raise UsageError(f"target {words!r}: {part!r} is not understood.\n{_examples()}")
+def _put_together(found: dict[str, Demand | float | str]) -> Target:
+    demands = tuple(one for one in found.values() if isinstance(one, Demand))
+    numbers = {name: one for name, one in found.items() if isinstance(one, float)}
+    least = numbers.get(LEAST)
+    loss = numbers.get(LOSS, MOST_LOSS if least is None else math.inf)
+    return Target(demands, loss, least, str(found["aim"]) if "aim" in found else None)
 
 
-def _check(name: str, value: Demand | float, part: str, words: str) -> None:
-    if isinstance(value, Demand):
-        if value.most > 0 and not (value.is_share and value.most >= 1):
-            return
+def _read(part: str, words: str) -> tuple[str, Demand | float | str]:
+    meaning = said(part)
+    if meaning is None:
+        raise UsageError(f"target {words!r}: {part!r} is not understood.\n{_examples()}")
+    name, value, is_share = meaning
+    if name in _AIMS:
+        return "aim", _AIMS[name]
+    if name in (LOSS, LEAST):
+        if not 0 <= value <= 1:
+            raise UsageError(f"target {words!r}: {part!r}: a share is from 0 to 100 points.")
+        return name, value
+    if value <= 0 or (is_share and value >= 1):
         raise UsageError(
             f"target {words!r}: {part!r} asks for no less than the original has.\n{_examples()}"
         )
-    if not 0 <= value <= 1:
-        raise UsageError(f"target {words!r}: {part!r}: {_MEANING[name]} is from 0 to 100 points.")
+    return name, Demand(name, value, is_share)
 
 
 def _examples() -> str:
@@ -169,70 +158,3 @@ def _loss_text(most_loss: float) -> str:
         return "no loss"
     points = f"{100 * most_loss:g}"
     return f"at most {points} point{'' if points == '1' else 's'} lost"
-
-
-def _inverse(number: str) -> float:
-    return 1 / float(number) if float(number) else math.inf
-
-
-def _share(text: str) -> float:
-    word = re.sub(r"^one ", "a ", text)
-    if word in _SHARES:
-        return _SHARES[word]
-    if f"a {word}" in _SHARES:
-        return _SHARES[f"a {word}"]
-    return float(re.match(_NUMBER, text)[1]) / 100  # type: ignore[index]  # as the clause says
-
-
-_Meaning = Callable[[re.Match[str]], tuple[str, Demand | float]]
-
-
-def _demand(
-    name: str, most: Callable[[re.Match[str]], float], *, is_share: bool = True
-) -> _Meaning:
-    return lambda match: (name, Demand(name, most(match), is_share))
-
-
-def _clauses() -> list[tuple[str, _Meaning]]:
-    clauses: list[tuple[str, _Meaning]] = [
-        (rf"{_TIMES} (?:faster|as fast|the speed|speed-?up)", _demand("time", _times)),
-        (r"twice as fast|twice the speed|double the speed", _demand("time", lambda _: 0.5)),
-        (rf"{_PERCENT} faster", _demand("time", lambda m: 1 / (1 + float(m[1]) / 100))),
-        (rf"{_TIMES} smaller", _demand("size", _times)),
-        (rf"{_PERCENT} smaller", _demand("size", lambda m: 1 - float(m[1]) / 100)),
-        (rf"{_AT_MOST}{_NUMBER} ?({'|'.join(_BYTES)})", _demand("size", _bytes, is_share=False)),
-        (rf"{_AT_MOST}{_NUMBER} ?({'|'.join(_SECONDS)})", _demand("time", _time, is_share=False)),
-        (r"no loss|lossless|without loss|at no loss", lambda _: ("loss", 0.0)),
-        (
-            rf"(?:loses? |losing )?{_AT_MOST}{_NUMBER} ?(?:{_POINTS}|%|percent)(?: lost| loss)?",
-            lambda m: ("loss", float(m[1]) / 100),
-        ),
-        (rf"(?:accuracy )?{_AT_LEAST}{_PERCENT}(?: accuracy)?", lambda m: ("least", _ratio(m))),
-        (rf"accuracy {_AT_LEAST}{_NUMBER}", lambda m: ("least", float(m[1]))),
-    ]
-    for name, word in _QUANTITIES.items():
-        clauses += [
-            (rf"{_SHARE} (?:of )?(?:the )?{word}", _demand(name, lambda m: _share(m[1]))),
-            (rf"{_TIMES} (?:fewer|less) {word}", _demand(name, _times)),
-            (rf"{_PERCENT} (?:fewer|less) {word}", _demand(name, lambda m: 1 - _ratio(m))),
-        ]
-    return clauses
-
-
-def _times(match: re.Match[str]) -> float:
-    return _inverse(match[1])
-
-
-def _ratio(match: re.Match[str]) -> float:
-    return float(match[1]) / 100
-
-
-def _bytes(match: re.Match[str]) -> float:
-    return float(match[1]) * _BYTES[match[2]]
-
-
-def _time(match: re.Match[str]) -> float:
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-_CLAUSES = _clauses()

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from quickfit import units
-from quickfit.compression.shrinking.cells import FRONT_MARK, cells, columns, reasons
+from quickfit.compression.shrinking.cells import FRONT_MARK, Column, cells, columns, reasons
 from quickfit.compression.shrinking.rows import Row, time_of
 from quickfit.compression.shrinking.shrunk import Shrunk
 
@@ -18,16 +18,23 @@ def text(shrunk: Shrunk, width: int = 100) -> str:
     """Return the whole answer."""
     if not shrunk.rows:
         return "Interrupted before anything was made."
-    lines = [f"target: {shrunk.target.text}", "", *table(shrunk)]
+    lines = [f"target: {shrunk.target.text}", "", *table(shrunk, width)]
     lines.append(f"{FRONT_MARK} on the front: nothing else is better in every respect")
     paragraphs = [*reasons(shrunk), "", *_chosen(shrunk), *shrunk.notes, *_end(shrunk)]
     return "\n".join([*lines, *_wrapped(paragraphs, width)])
 
 
-def table(shrunk: Shrunk) -> list[str]:
-    """Return the table, a line per row."""
-    heads = [column.head for column in columns(shrunk)]
-    body = cells(shrunk)
+def table(shrunk: Shrunk, width: int | None = None) -> list[str]:
+    """Return the table, a line per row; without the less important columns if it is too wide."""
+    lines = _lines(shrunk, columns(shrunk))
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    return _lines(shrunk, [column for column in columns(shrunk) if not column.is_extra])
+
+
+def _lines(shrunk: Shrunk, some: list[Column]) -> list[str]:
+    heads = [column.head for column in some]
+    body = cells(shrunk, some)
     widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
     marks = [FRONT_MARK if row.is_on_front else " " for row in shrunk.rows]
     return [

@@ -11,6 +11,7 @@ from quickfit.compression.shrinking.targets import Target
 # What is left of the time or the size has to be less than this share to count as a gain: less is
 # within what measuring on a shared machine gives.
 LEAST_GAIN = 0.95
+_SLOWER = 1.05
 
 
 def judged(row: Row, original: Figures, target: Target, *, for_training: bool) -> Row:
@@ -50,7 +51,8 @@ def misses(row: Row, original: Figures, target: Target, *, for_training: bool) -
 
 def _reached(quantity: str, value: float, base: float) -> str:
     if quantity == "time":
-        return f"{units.factor(base / value)} as fast, {units.seconds(value)}"
+        # Two digits: 1.96 is less than 2.0.
+        return f"{base / value:.2f}× as fast, {units.seconds(value)}"
     shown = units.size(value) if quantity == "size" else units.count(value)
     return f"{shown}, {units.share(value / base)} of the original's"
 
@@ -78,7 +80,10 @@ def _no_gain(figures: Figures, original: Figures, *, for_training: bool) -> str:
         return ""
     shown = "not known" if time_ratio is None else f"{time_ratio:.2f}"
     if for_training:
-        return f"not faster: {shown} of the time of a step"
+        return (
+            _slow_step(time_ratio, figures, original)
+            or f"not faster: {shown} of the time of a step"
+        )
     size_ratio = _ratio(figures.file_bytes, original.file_bytes)
     if size_ratio is not None and size_ratio < LEAST_GAIN:
         return ""
@@ -86,12 +91,23 @@ def _no_gain(figures: Figures, original: Figures, *, for_training: bool) -> str:
     return f"neither faster nor smaller: {shown} of the time, {size} of the size"
 
 
+def _slow_step(time_ratio: float | None, figures: Figures, original: Figures) -> str:
+    """Warn where fewer operations take more time on this device."""
+    if time_ratio is None or time_ratio <= _SLOWER:
+        return ""
+    told = f"slower on this device: a training step takes {units.factor(time_ratio)} as long"
+    work = _ratio(figures.flops, original.flops)
+    return (
+        told if work is None or work >= 1 else f"{told}, with {units.share(work)} of the operations"
+    )
+
+
 def _slower(figures: Figures, original: Figures) -> str:
     """Say where something that is smaller is slower than the original."""
     slow = [
         f"{units.factor(ratio)} as long for a batch of {batch}"
         for batch, time_s in sorted(figures.latency_s.items())
-        if (ratio := _ratio(time_s, original.latency_s.get(batch))) is not None and ratio > 1.05
+        if (ratio := _ratio(time_s, original.latency_s.get(batch))) is not None and ratio > _SLOWER
     ]
     return f"smaller, but slower here: {', '.join(slow)}" if slow else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,16 @@ from quickfit.compression.shrinking.budget import Budget
 from quickfit.compression.shrinking.evidence import Evidence
 from quickfit.compression.shrinking.folder import Folder
 from quickfit.compression.shrinking.making import Maker, parameters
-from quickfit.compression.shrinking.plan import FILE_KINDS, FILE_TITLES, TRAINED, Recipe, file_name
+from quickfit.compression.shrinking.plan import (
+    BY_RECIPE,
+    FILE_KINDS,
+    FILE_TITLES,
+    TRAINED,
+    Recipe,
+    file_name,
+)
 from quickfit.compression.shrinking.rows import ORIGINAL, Figures, Kind, Row, Verdict
+from quickfit.compression.shrinking.stopwatch import Stopwatch
 from quickfit.compression.shrinking.targets import Target
 from quickfit.compression.shrinking.verdicts import LEAST_GAIN
 from quickfit.errors import ModelError, QuickfitError
@@ -57,17 +65,18 @@ class Workshop:
         self.rows.append(replace(row, figures=_figures(model, accuracy, None)))
         return self.rows[-1]
 
-    def add_models(self, recipes: list[Recipe], seed: int) -> None:
+    def add_models(self, recipes: list[Recipe], seed: int, *, for_training: bool = False) -> None:
         """Make the smaller Keras models."""
-        evidence = self._evidence
-        maker = Maker(self._graph.model, evidence.calibration, evidence.lessons, seed)
+        samples, lessons = self._evidence.calibration, self._evidence.lessons
+        measure = Stopwatch(samples, for_training=for_training)
+        maker = Maker(self._graph.model, samples, lessons, seed, measure)
         for recipe in recipes:
             row = Row(recipe.name, recipe.title)
             self._try(row, partial(self._model, row, maker, recipe))
 
-    def add_files(self, parent: Row) -> None:
+    def add_files(self, parent: Row, kinds: Sequence[str] = FILE_KINDS) -> None:
         """Make the LiteRT files of a Keras candidate; int8 with training where it loses much."""
-        for kind in FILE_KINDS:
+        for kind in kinds:
             row = self._file_row(parent, kind, FILE_TITLES[kind])
             self._try(row, partial(self._file, row, parent.model, kind))
         if self._loses_much(parent):
@@ -87,7 +96,7 @@ class Workshop:
         ]
 
     def _try(self, row: Row, make: Callable[[], Row]) -> None:
-        if not self._budget.has_room():
+        if not self._budget.has_room(row.kind):
             self.rows.append(replace(row, verdict=Verdict.NOT_MADE, reason=NO_TIME))
             return
         self._tell(f"{row.name}: {row.title}")
@@ -98,7 +107,7 @@ class Workshop:
             if _is_about_the_disk(error):
                 raise
             self.rows.append(replace(row, verdict=Verdict.NOT_MADE, reason=_one_line(error)))
-        self._budget.end()
+        self._budget.end(row.kind)
 
     def _model(self, row: Row, maker: Maker, recipe: Recipe) -> Row:
         made = maker.made(recipe)
@@ -114,13 +123,17 @@ class Workshop:
         return Row(file_name(parent.name, kind), title, Kind.LITERT, parent.name)
 
     def _file(self, row: Row, model: Any, kind: str, notes: tuple[str, ...] = ()) -> Row:
-        from quickfit.compression.quantizing import exported
+        from quickfit.compression.quantizing import exported, exported_by_recipe
 
         path = self._folder.candidate(f"{row.name}.tflite")
-        file = exported(model, path, kind, self._evidence.calibration)
-        runs = Predictor(file.runner())
+        if kind in BY_RECIPE:
+            file = exported_by_recipe(model, path, BY_RECIPE[kind])
+        else:
+            file = exported(model, path, kind, self._evidence.calibration)
+        runner = file.runner()
+        runs, notes = Predictor(runner), (*notes, *file.notes, *runner.notes)
         figures = Figures(accuracy=self._evidence.select(runs), file_bytes=file.size_bytes)
-        return replace(row, figures=figures, notes=(*notes, *file.notes), path=path, model=runs)
+        return replace(row, figures=figures, notes=notes, path=path, model=runs)
 
     def _loses_much(self, parent: Row) -> bool:
         from quickfit.compression.quantizing import is_training_worth_it

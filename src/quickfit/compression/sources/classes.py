@@ -14,8 +14,8 @@ from quickfit.errors import UsageError
 # Arrays are `Any`: labels of any type.
 
 _EVALUATE = (
-    "Give evaluate=, a function of your own that says how good a model is (from the command line"
-    " this is not possible: call quickfit.compression.shrink in Python)."
+    "Give a function of your own that says how good a model is: evaluate=score, or on the command"
+    " line --evaluate train.py:score."
 )
 
 

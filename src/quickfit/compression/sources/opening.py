@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from quickfit.compression.calibrating.inputs import Wanted, fitted, inputs_of
+from quickfit.compression.calibration import Samples, samples_of
 from quickfit.compression.graph import Graph
 from quickfit.compression.sources import pictures
 from quickfit.compression.sources.labelled import Labelled, labelled_of, misfit_text
@@ -62,6 +64,43 @@ def opened(target: str, graph: Graph, limits: Limits, accuracy: Accuracy) -> Lab
             f"Name it: --data {target}:samples"
         )
     return _from_images(path, wanted, graph, limits, accuracy)
+
+
+def function_named(option: str, target: str) -> Callable[..., Any]:
+    """Return the function that `module:function` names, without calling it.
+
+    Args:
+        option: what it was given for, as messages name it.
+        target: where it is.
+
+    Raises:
+        UsageError: there is no such function.
+        PipelineError: its module cannot be imported.
+    """
+    place, _, name = target.rpartition(":")
+    if not place or not name:
+        raise UsageError(f"{option} {target}: name a function with a colon, train.py:score.")
+    found = user_code.called(f"{place}:__dict__").get(name)
+    if not callable(found):
+        raise UsageError(f"{option} {target}: there is no function '{name}' in {place}.")
+    function: Callable[..., Any] = found
+    return function
+
+
+def without_labels(target: str, graph: Graph, limits: Limits) -> Samples:
+    """Read what a target names and leave its labels out, whatever form they have.
+
+    Raises:
+        UsageError: it is neither a `.npz` file nor a function, or does not fit the model.
+    """
+    if user_code.looks_like_code(target):
+        return samples_of(graph, user_code.called(target), seed=limits.seed)
+    if Path(target).suffix == ".npz":
+        return samples_of(graph, read_npz(Path(target), inputs_of(graph))[0], seed=limits.seed)
+    raise UsageError(
+        f"--data {target}: the labels of folders and packs are classes, and the model has"
+        f" {len(graph.outputs)} outputs.\nGive a .npz file, or --data train.py:samples."
+    )
 
 
 def _from_npz(path: Path, wanted: list[Wanted], graph: Graph, limits: Limits) -> Labelled:

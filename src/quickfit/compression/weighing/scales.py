@@ -54,6 +54,7 @@ def weighed(
     rounds: int = 5,
     for_training: bool = False,
     clocks: Clocks | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Weight]:
     """Measure models side by side: size, operations, speed of predictions and steps, accuracy.
 
@@ -68,6 +69,7 @@ def weighed(
         rounds: how often everything has its turn.
         for_training: whether training steps shall count in comparisons, and not predictions.
         clocks: where the time is read.
+        tell: is told of each round.
 
     Returns:
         One `Weight` by name, in the order given.
@@ -86,7 +88,7 @@ def weighed(
     weights = {name: _still(one, feed) for name, one in subjects.items()}
     jobs = _jobs(subjects, feed)
     with without_tracing_advice() if any(graphs.values()) else nullcontext():
-        timings = in_turns(jobs, rounds=rounds, clocks=clocks)
+        timings = in_turns(jobs, rounds=rounds, clocks=clocks, tell=tell)
     return {
         name: _timed(still, accuracies[name], _of(timings, name), for_training)
         for name, still in weights.items()

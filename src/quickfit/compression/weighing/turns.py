@@ -30,11 +30,17 @@ class Clocks:
 
 
 def in_turns(
-    jobs: Mapping[Key, Job], *, rounds: int, turn_s: float = TURN_S, clocks: Clocks | None = None
+    jobs: Mapping[Key, Job],
+    *,
+    rounds: int,
+    turn_s: float = TURN_S,
+    clocks: Clocks | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> dict[Key, Timing]:
     """Return how long each job takes.
 
     Every second round goes backwards, so that a steady drift of the machine favours nobody.
+    `tell` hears of each round.
 
     Raises:
         UsageError: `rounds` is less than 2: one round tells nothing about how far off it is.
@@ -46,6 +52,7 @@ def in_turns(
             job()
     turns: dict[Key, list[Turn]] = {key: [] for key in jobs}
     for number in range(rounds):
+        tell(f"round {number + 1} of {rounds}")
         order = list(jobs) if number % 2 == 0 else list(reversed(list(jobs)))
         for key in order:
             turns[key].append(timed(jobs[key], turn_s, clocks or Clocks()))
