@@ -13,7 +13,7 @@ from quickfit.recording import reader
 
 from launch.sessions import clean_env, python
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ENV = clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")

@@ -14,6 +14,7 @@ COMMAND = "import sys; from quickfit.cli.bench import bench; bench(sys.argv[1:],
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_folder_of_photographs_is_measured_and_stdout_is_the_answer_alone(tmp_path):
     folder(tmp_path / "photos", {"cat": 12, "dog": 8})
     code = COMMAND.format("'0.5'", "warmup='0.2', size='32', batch=4, as_json=True")

@@ -177,6 +177,7 @@ def run(folder, *words):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_a_model_becomes_a_smaller_one(project):
     done = run(
         project,

@@ -57,6 +57,7 @@ for batch in generator(load, 320, workers=2, kind="processes"):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_ctrl_c_ends_a_script_that_waits_for_an_item_without_end(tmp_path):
     (tmp_path / "train.py").write_text(WAITING)
     script = subprocess.Popen(
