@@ -70,9 +70,14 @@ class Turns:
 
 
 def endless(epochs: Iterable[Any]) -> Iterator[Any]:
-    """Yield the batches of one epoch after the other."""
+    """Yield the batches of one epoch after the other.
+
+    A pipeline of TensorFlow repeats itself, as others do: at the end of an iterator TensorFlow may
+    wait for seconds (decision 0009), at random, whoever made the pipeline.
+    """
+    repeat = getattr(epochs, "repeat", None)
     while True:
-        yield from epochs
+        yield from epochs if repeat is None else repeat()
 
 
 def work(made: Iterable[Any], job: dict[str, Any], turns: Turns) -> None:
