@@ -1,5 +1,6 @@
 """`quickfit tune`: its command line, what it answers, and real trainings through it."""
 
+import io
 import json
 import os
 import signal
@@ -12,9 +13,10 @@ import typer
 
 from quickfit.cli import main
 from quickfit.cli.fix import Accept
-from quickfit.cli.tune import Change, Format, script_of, tune
+from quickfit.cli.tune import Change, Format, in_stages, script_of, tune
 from quickfit.errors import ModelError, UsageError
 from quickfit.fixing import tuned
+from quickfit.fixing.progress import Ticker
 from quickfit.tuning.advice import advising
 from quickfit.tuning.advice.candidates import KINDS
 from quickfit.tuning.advice.rows import Kind
@@ -203,6 +205,21 @@ def test_a_file_whose_name_has_a_colon_is_a_script(monkeypatch, tmp_path):
 def test_everything_behind_a_script_belongs_to_it():
     words = main.arranged(["tune", "--budget", "4m", "train.py", "--budget", "2"])
     assert words == ["tune", "--budget", "4m", "--", "train.py", "--budget", "2"]
+
+
+def test_every_round_shows_in_a_log_however_short_it_is():
+    log = io.StringIO()
+    tell = in_stages(Ticker(log, clock=lambda: 0.0))
+    tell("starting your training as it is · 90 s left")
+    tell("round 1 of 3: starting XLA, 1 of 2 · 85 s left")
+    tell("round 1 of 3: measuring in turns, 1 of 3 · 80 s left")
+    tell("round 2 of 3: starting XLA, 1 of 2 · 75 s left")
+    lines = log.getvalue().splitlines()
+    assert lines == [
+        "quickfit: starting your training as it is · 90 s left",
+        "quickfit: round 1 of 3",
+        "quickfit: round 2 of 3",
+    ]
 
 
 # Ctrl-C is ignored by what a shell has started in the background.

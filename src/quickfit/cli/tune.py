@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +19,7 @@ from quickfit.cli.fix import Accept
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
+    from quickfit.fixing.progress import Ticker
     from quickfit.launch.target import Target
     from quickfit.tuning.advice import Advice
 
@@ -98,7 +99,7 @@ def tune(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="The time for all trials; it is kept: 90s, 5m, 1h. [default: 3m; 10m for a"
+            help="The time for everything; it is kept: 90s, 5m, 1h. [default: 3m; 10m for a"
             " script]",
         ),
     ] = None,
@@ -282,7 +283,7 @@ def _tune_function(name: str, asked: Asked) -> None:
             Wishes(wanted, frozenset((*only, *also))),
             budget_s=budget_s,
             steps_left=asked.steps_left,
-            tell=ticker.tell,
+            tell=in_stages(ticker),
             is_command=True,
         )
     except KeyboardInterrupt:
@@ -294,6 +295,21 @@ def _tune_function(name: str, asked: Asked) -> None:
     answer_text(f"{_shown(advice, asked.shape)}\n")
     if advice.is_interrupted:
         raise KeyboardInterrupt
+
+
+def in_stages(ticker: Ticker) -> Callable[[str], None]:
+    """Return how to tell of trials so that every round shows, also in a log with few lines."""
+    stage = ""
+
+    def tell(text: str) -> None:
+        nonlocal stage
+        title, colon, rest = text.partition(": ")
+        if colon and title != stage:
+            stage = title
+            ticker.begin(title)
+        ticker.tell(rest if colon else text)
+
+    return tell
 
 
 def _shown(advice: Advice, shape: Format) -> str:

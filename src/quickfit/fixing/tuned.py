@@ -12,7 +12,7 @@ from quickfit.errors import FixError, SignalMissing
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.story import Request, Story, begun, scratch_folder, setting_of
-from quickfit.fixing.tuned_budget import Pace, check_budget, check_least
+from quickfit.fixing.tuned_budget import Pace, Watching, check_budget, check_least
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_offers import offers_of
 from quickfit.fixing.tuned_seen import TrialFolders
@@ -47,7 +47,7 @@ class TuneRequest:
 
     Args:
         target: the script and its arguments.
-        budget_s: the time for all trials; the script is watched before that.
+        budget_s: the time for everything: the script is watched, and settings are tried.
         tries: kinds of settings that are tried although the machine speaks against them.
         only: the kinds that are tried; none for all.
         steps_left: how many steps are still to be trained; None for what the script says.
@@ -72,7 +72,7 @@ class Tuned:
         training: as it is.
         tried: what came of each setting.
         together: what came of the best ones as one.
-        budget_s: the time that all trials had.
+        budget_s: the time that there was for everything.
         took_s: the time that everything took.
     """
 
@@ -132,16 +132,15 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
         UsageError: there is no such script, or the budget is too small for it.
     """
     check_least(request.target, request.budget_s)
-    began_s = time.monotonic()
+    began_s, budget = time.monotonic(), Budget(request.budget_s)
     with scratch_folder() as scratch:
-        story, seen = _watched(request, scratch, err)
+        story, seen = _watched(request, scratch, Watching(err, request.target, budget))
         if seen.failure:
             raise _untunable(story.target, f"{story.target.name}: {seen.failure}")
         tuned, offers = _looked_at(request, story)
         pace = Pace(seen.first_s, tuned.training.batch_s or 0.0)
         count = sum(offer.change is not None for offer in offers)
-        check_budget(story.target, request.budget_s, pace, count)
-        budget = Budget(request.budget_s)
+        check_budget(story.target, budget, pace, count)
         ticker = Ticker(err, lambda: budget.left_s)
         prover = Prover(setting_of(story, scratch, seen.first_s), budget, ticker.tell)
         bench = Bench(prover, budget, story.sources, TrialFolders(scratch), tuned.training)
@@ -156,9 +155,9 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
         return tuned
 
 
-def _watched(request: TuneRequest, scratch: Path, err: TextIO) -> tuple[Story, Observed]:
+def _watched(request: TuneRequest, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     try:
-        return begun(Request(request.target), scratch, Ticker(err))
+        return begun(Request(request.target), scratch, ticker)
     except FixError as error:
         why, is_of_fixes, _ = str(error).partition(OF_FIXES)
         if not is_of_fixes:

@@ -1,19 +1,56 @@
-"""Whether a budget is enough for one setting of a script: known once the script was watched."""
+"""Keeps the budget of a script: watching is part of it, and one setting needs some of the rest."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TextIO
 
 from quickfit import units
 from quickfit.errors import UsageError
 from quickfit.fixing.commands import words_of
+from quickfit.fixing.progress import Ticker
 from quickfit.launch.target import Target
+from quickfit.proof.budget import Budget
 from quickfit.proof.pair import ENOUGH_S
 from quickfit.proof.prove import PAIR_S, PAIRS, RESULT_STEPS
 
 # Below this the prover begins nothing.
 LEAST_S = 2 * PAIR_S
+# What watching took all of is not enough for anything else.
+MORE = 4
+
+
+class Watching(Ticker):
+    """Tells how a script is watched, and ends that where the budget is over.
+
+    Args:
+        stream: where to write.
+        target: the script.
+        budget: the time for everything.
+    """
+
+    def __init__(self, stream: TextIO, target: Target, budget: Budget) -> None:
+        super().__init__(stream, lambda: budget.left_s)
+        self._target = target
+        self._budget = budget
+
+    def tell(self, text: str) -> None:
+        """Say how far it is.
+
+        Raises:
+            UsageError: the budget is over.
+        """
+        if not self._budget.left_s:
+            self.clear()
+            given_s = self._budget.seconds
+            raise UsageError(
+                f"{self._target.name}: the budget of {units.seconds(given_s)} was over while the"
+                f" script was still being watched ({text or 'no steps'}).\n"
+                f"Give more:\n    quickfit tune --budget {math.ceil(MORE * given_s)}s"
+                f" {words_of(self._target)}"
+            )
+        super().tell(text)
 
 
 @dataclass(frozen=True)
@@ -57,19 +94,22 @@ def check_least(target: Target, budget_s: float) -> None:
         )
 
 
-def check_budget(target: Target, budget_s: float, pace: Pace, settings: int) -> None:
-    """Refuse a budget in which nothing can be measured.
+def check_budget(target: Target, budget: Budget, pace: Pace, settings: int) -> None:
+    """Refuse a budget in which nothing can be measured after the script was watched.
 
     Raises:
-        UsageError: not even one setting can be proven in that time.
+        UsageError: not even one setting can be proven in what is left.
     """
-    least_s, all_s = pace.all_s(1), pace.all_s(settings)
-    if not settings or budget_s >= least_s:
+    left_s, least_s, all_s = budget.left_s, pace.all_s(1), pace.all_s(settings)
+    if not settings or left_s >= least_s:
         return
+    watched_s = budget.seconds - left_s
     more = "" if settings == 1 else f", and all {settings} of them about {units.seconds(all_s)}"
     raise UsageError(
-        f"{target.name}: a budget of {units.seconds(budget_s)} is too small for it. It takes"
-        f" {units.seconds(pace.first_s)} to its first step; to prove one setting, its results and"
-        f" {PAIRS} pairs, takes about {units.seconds(least_s)}{more}.\n"
-        f"Give more:\n    quickfit tune --budget {math.ceil(all_s)}s {words_of(target)}"
+        f"{target.name}: a budget of {units.seconds(budget.seconds)} is too small for it. It takes"
+        f" {units.seconds(pace.first_s)} to its first step, and was watched for"
+        f" {units.seconds(watched_s)}; to prove one setting, its results and {PAIRS} pairs, takes"
+        f" about {units.seconds(least_s)} more{more}.\n"
+        "Give more:\n"
+        f"    quickfit tune --budget {math.ceil(watched_s + all_s)}s {words_of(target)}"
     )

@@ -244,3 +244,21 @@ def test_time_that_is_left_is_used_for_a_first_pair_of_the_others():
     measured = [one for one in search.found.tried.values() if one.pairs]
     assert len(measured) >= 5
     assert world.now_s <= 60.0
+
+
+def test_time_that_is_left_is_used_for_what_had_no_room_in_a_round_before():
+    # The third round has room for the most promising one alone, which then gains nothing.
+    world, few = World(), Setting(inter_threads=1)
+    gains = [1.5, 1.4, 0.5]
+
+    def sample_s(setting):
+        if setting == XLA:
+            return 1e-3 / gains[min(world.count(XLA), 3) - 1]
+        return faster(inter_threads=1.2)(setting)
+
+    world.sample_s = sample_s
+    search = searched(world, 90.0)
+    assert world.count(XLA) == 3
+    assert world.count(few) == 3
+    assert verdicts(search)["inter-op threads 1"] is Verdict.ADVISED
+    assert search.found.tried[search.found.best()].loss is not None

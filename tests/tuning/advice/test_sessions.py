@@ -94,6 +94,25 @@ def test_ctrl_c_leaves_the_table_as_it_is_by_then(at_s):
     assert "Interrupted" in repr(advice)
 
 
+def test_ctrl_c_in_the_first_round_keeps_the_turns_that_are_over():
+    world = World(sample_s=faster(jit=1.4))
+    world.interrupt_at_s = 28.0
+    advice = measured(session(world))
+    assert any("measuring in turns, 2 of 3" in line for line in world.told)
+    assert not any("round 2" in line for line in world.told)
+    xla = advice.rows[0]
+    assert xla.gain.mean == pytest.approx(1.4)
+    assert (xla.verdict, xla.reason) == (Verdict.NOT_DECIDED, "measured once only: interrupted")
+    assert advice.baseline.samples_per_s == pytest.approx(1000)
+
+
+def test_ctrl_c_while_the_first_ones_start_claims_nothing():
+    advice = measured(session(World(interrupt_at_s=8.0)))
+    assert advice.baseline.samples_per_s == pytest.approx(1000)
+    assert "Nothing was measured beside your training" in repr(advice)
+    assert "Nothing to change" not in repr(advice)
+
+
 def test_ctrl_c_before_anything_is_known_is_passed_on():
     world = World(interrupt_at_s=1.0)
     with pytest.raises(KeyboardInterrupt):
@@ -167,6 +186,17 @@ def test_the_time_that_is_needed_is_that_of_what_was_asked_for():
 def test_on_the_command_line_the_option_is_named():
     with pytest.raises(UsageError, match=r"Give more: --budget \d+[ms]$"):
         measured(session(World(start_s=8.0), 30.0, is_command=True))
+
+
+@pytest.mark.parametrize(
+    ("is_command", "words"), [(True, "--try precision"), (False, 'settings=["precision"]')]
+)
+def test_what_the_machine_speaks_against_can_be_asked_for_where_one_is(is_command, words):
+    asked = Wishes(frozenset({Kind.XLA, Kind.PRECISION}))
+    machine = World().machine()
+    advice = measured(Session("train:build", machine, CPU, asked, is_command=is_command))
+    [row] = [one for one in advice.rows if one.kind is Kind.PRECISION]
+    assert row.reason.endswith(f"{words} measures it all the same")
 
 
 def test_where_nothing_can_be_tried_it_ends_at_once():

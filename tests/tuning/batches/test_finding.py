@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,31 @@ def test_a_model_or_a_function_that_returns_one_is_taken_with_data_beside_it(mod
         folder = tmp_path / str(number)
         folder.mkdir()
         assert recipe_of(build, data, folder).kind is Kind.MODEL
+
+
+@pytest.mark.loads_tf
+def test_a_function_is_carried_where_its_model_cannot_be_saved(model, tmp_path):
+    import keras
+
+    class Sized(keras.Model):  # no get_config: Keras would make it again with its defaults
+        def __init__(self, units=1):
+            super().__init__()
+            self.last = keras.layers.Dense(units)
+
+        def call(self, x):
+            return self.last(x)
+
+    def build():
+        made = Sized(3)
+        made.compile("sgd", "mse")
+        return made
+
+    data = np.ones((64, 4), "float32"), np.ones((64, 3), "float32")
+    recipe = recipe_of(build, data, tmp_path)
+    assert (recipe.kind, recipe.batch_size, recipe.keeps_input) == (Kind.FUNCTION, 32, False)
+    made, (x, _) = pickle.loads(recipe.payload)()
+    assert made.last.units == 3
+    assert (x == data[0]).all()
 
 
 @pytest.mark.tf

@@ -7,7 +7,7 @@ import pytest
 
 from quickfit.tuning.trials.assembling import Assembled
 from quickfit.tuning.trials.feeds import feed_of
-from quickfit.tuning.trials.learning import learn, loss_of, take_state
+from quickfit.tuning.trials.learning import learn, loss_of, own_loss, take_state
 from quickfit.tuning.trials.link import Link
 from quickfit.tuning.trials.seeds import begin_anew
 
@@ -80,11 +80,11 @@ def own_step(tf):
             self.steps.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
             return {"mine": loss}
 
-    def made():
+    def made(batch=None, **options):
         begin_anew()
         model = Own()
-        model.compile()
-        return Assembled(model, feed_of(small_models.dataset(), None, 32))
+        model.compile(**options)
+        return Assembled(model, feed_of(small_models.dataset(), batch, 32))
 
     return made
 
@@ -93,6 +93,26 @@ def test_without_a_loss_to_evaluate_that_of_the_training_is_taken(tf, link, own_
     found = learn(160, own_step(), own_step().model, link)
     assert math.isfinite(found.before)
     assert found.after < found.before
+
+
+def test_a_step_of_its_own_is_asked_on_the_same_samples_whatever_one_call_takes(tf, link, own_step):
+    one = learn(64, own_step(), own_step().model, link)
+    several = own_step(steps_per_execution=2)
+    assert learn(64, several, several.model, link) == one
+    assert learn(64, own_step(batch=32), own_step().model, link).before == pytest.approx(one.before)
+
+
+def test_asking_a_step_of_its_own_changes_nothing(tf, own_step):
+    made = own_step().model
+    made(next(iter(small_models.dataset()))[0])
+    before = [one.numpy() for one in made.variables]
+    assert math.isfinite(own_loss(made, small_models.dataset()))
+    assert all((old == now.numpy()).all() for old, now in zip(before, made.variables, strict=True))
+    assert not made.steps.built
+
+
+def test_a_model_that_is_trained_by_keras_has_no_step_to_ask(tf):
+    assert math.isnan(own_loss(small_models.model(), small_models.dataset()))
 
 
 def test_a_model_that_cannot_be_evaluated_has_no_loss(tf, own_step):

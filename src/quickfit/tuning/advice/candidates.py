@@ -50,6 +50,7 @@ class Circumstances:
         why_no_policy: in words, where there is none.
         forced_policy: what `--try precision` measures where nothing is to be gained.
         own: what the training has already, as far as that is known.
+        to_force: how to ask for what the machine speaks against.
     """
 
     ready: Ready
@@ -58,6 +59,7 @@ class Circumstances:
     why_no_policy: str = "this CPU has no 16-bit units"
     forced_policy: str = "mixed_bfloat16"
     own: Setting = field(default_factory=Setting)
+    to_force: str = "--try precision"
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ def _precision(facts: Circumstances, *, is_forced: bool) -> Candidate | Row:
     setting = Setting(policy=policy)
     if facts.policy or is_forced:
         return Candidate(Kind.PRECISION, policy, setting)
-    why = f"{facts.why_no_policy}; --try precision measures it all the same"
+    why = f"{facts.why_no_policy}; {facts.to_force} measures it all the same"
     return _not_tried(Kind.PRECISION, policy, setting, why)
 
 

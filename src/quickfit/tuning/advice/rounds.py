@@ -103,7 +103,7 @@ class Round:
                 self._learn()
             except OutOfTime:
                 self._is_cut = True
-            return self._found()
+            return self.found()
 
     def _start(self, *, backwards: bool) -> None:
         order = [*([self.base] if self._is_base_new else []), *self._others.values()]
@@ -148,7 +148,7 @@ class Round:
         lesson = self._lesson
         if lesson is None:
             return
-        pairs = self._found().pairs
+        pairs = self.found().pairs
         able = [
             it
             for one, it in self._others.items()
@@ -160,7 +160,8 @@ class Round:
             self._tell(f"comparing losses, {number} of {len(everybody)}")
             it.learn(self._machine, lesson.samples)
 
-    def _found(self) -> Found:
+    def found(self) -> Found:
+        """Return what the turns have told by now."""
         found = Found(is_cut=self._is_cut)
         for one, it in self._others.items():
             if it.side.failure is not None:

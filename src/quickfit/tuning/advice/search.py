@@ -7,6 +7,7 @@ are then tried together, beside the best of them alone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from quickfit.tuning.advice.choosing import Choosing, joined
 from quickfit.tuning.advice.pace import Pace, first_pace, learn_samples
 from quickfit.tuning.advice.pairs import Pair
 from quickfit.tuning.advice.processes import BaselineFailed, Machine, Started
-from quickfit.tuning.advice.rounds import NO_SLOWER, Lesson, Round
+from quickfit.tuning.advice.rounds import NO_SLOWER, Found, Lesson, Round
 from quickfit.tuning.advice.rows import INPUT_LIMIT, MIN_GAIN
 from quickfit.tuning.advice.verdicts import MAX_PAIRS, MIN_PAIRS, NEARLY, Tried
 from quickfit.tuning.trials.answers import Block, Learned, Ready
@@ -118,15 +119,15 @@ class Search:
 
     def _rounds(self, candidates: Sequence[Candidate]) -> bool:
         """Give candidates pairs while they may turn out to be a gain; False at the end of time."""
-        alive = list(candidates)
-        for number in range(1, MAX_PAIRS + 1):
-            alive = [one for one in alive if self._is_open(one)]
+        for number in itertools.count(1):
+            # Who had no room in one round may have it in the next: others have gone by then.
+            now = [one for one in candidates if self._is_open(one)]
             if number > 1:
-                alive = self._affordable(self.found.rivals(alive), number)
-            if not alive:
+                now = self._affordable(self.found.rivals(now), number)
+            if not now:
                 return True
             # Most of what is slower has gone by the second round.
-            if not self._round(alive, number, learns=number == 2):
+            if not self._round(now, number, learns=number > 1):
                 return False
         return True
 
@@ -135,13 +136,19 @@ class Search:
         ranked = sorted(candidates, key=lambda one: -self._mean(one))
         rounds = max(MIN_PAIRS + 1 - number, 1)
         reserve_s = max(self._reserve_s(), self._together_s() if len(ranked) > 1 else 0.0)
-        if number > MIN_PAIRS and not self._machine.budget.has(reserve_s):
-            return []
+        if number > MIN_PAIRS:
+            # A gain that is certain comes first: it is worth more than an open one together.
+            reserve_s = self._reserve_s()
+            if not self._machine.budget.has(reserve_s + self._pace.round_s(1)):
+                return []
         left_s = max(self._machine.budget.left_s - reserve_s, 0.0)
         return ranked[: max(self._pace.room(left_s / rounds), 1)]
 
     def _is_open(self, one: Candidate) -> bool:
-        return is_open(self.found.tried[one], is_busy=self._machine.load.is_busy)
+        tried = self.found.tried[one]
+        if tried.reason or len(tried.pairs) >= MAX_PAIRS:
+            return False  # left behind by another one of its kind, or measured often enough
+        return is_open(tried, is_busy=self._machine.load.is_busy)
 
     def _reserve_s(self) -> float:
         """Return the time that the winners together will need, where there are some already."""
@@ -167,15 +174,21 @@ class Search:
         except BaselineFailed as error:
             self._check_later(error)
             return False
-        self.blocks += one_round.base.side.blocks
-        self.unchanged = one_round.base.side.learned or self.unchanged
+        except KeyboardInterrupt:
+            self._keep(one_round.base, one_round.found())  # what its turns have told by then
+            raise
+        self._keep(one_round.base, found)
+        took_s = left_s - self._machine.budget.left_s
+        self._pace = Pace(took_s / (len(candidates) + 1))
+        return not found.is_cut
+
+    def _keep(self, base: Started, found: Found) -> None:
+        self.blocks += base.side.blocks
+        self.unchanged = base.side.learned or self.unchanged
         for one, pair in found.pairs.items():
             self.found.tried[one].pairs.append(self._compared(pair))
         for one, failure in found.failures.items():
             self.found.tried[one].failure = failure
-        took_s = left_s - self._machine.budget.left_s
-        self._pace = Pace(took_s / (len(candidates) + 1))
-        return not found.is_cut
 
     def _check_later(self, error: BaselineFailed) -> None:
         """Let a training that failed after it had run be a note: what was measured counts."""

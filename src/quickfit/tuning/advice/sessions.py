@@ -130,6 +130,7 @@ def _choice(session: Session, search: Search, ready: Ready) -> Choice:
         why_no_policy=prospect.reason,
         forced_policy=prospect.policy,
         own=session.own.with_all(Setting(**ready.own)),
+        to_force="--try precision" if session.is_command else 'settings=["precision"]',
     )
     wishes = session.wishes
     asked, choice = given(facts, wishes.settings), choose(facts, wishes.kinds, wishes.forced)

@@ -91,7 +91,7 @@ def _end(advice: Advice) -> Iterator[str]:
 
 def _advised(advice: Advice) -> Iterator[str]:
     if advice.chosen is None or advice.chosen.gain is None:
-        if not any(row.gain for row in advice.rows) and not advice.is_interrupted:
+        if not any(row.gain for row in advice.rows):
             yield "Nothing was measured beside your training: the reasons are above."
         elif not advice.undecided:
             yield "Nothing to change: no change was faster for sure (a lower bound of 1.05×)."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quickfit.capacity import whole_cores
-from quickfit.errors import UsageError
+from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.batches import telling
 from quickfit.tuning.batches.crew import Measurable
 from quickfit.tuning.batches.outcome import outcome
@@ -19,7 +19,7 @@ from quickfit.tuning.batches.question import asked
 from quickfit.tuning.batches.room import room
 from quickfit.tuning.batches.search import Search
 from quickfit.tuning.trials.feeds import kind_of
-from quickfit.tuning.trials.recipes import Recipe, by_function, by_model, by_name
+from quickfit.tuning.trials.recipes import Recipe, by_function, by_model, by_name, by_parts
 from quickfit.tuning.trials.scratch import scratch_folder
 from quickfit.tuning.trials.settings import Setting
 from quickfit.tuning.trials.trial import Trial
@@ -140,7 +140,15 @@ def recipe_of(build: Any, data: Any, folder: Path) -> Recipe:  # Any: the user's
             f"find_batch_size({type(build).__name__}): give a function that returns a compiled "
             "model and its data, its name as 'module:function', or a compiled Keras model"
         )
-    return by_function(build) if data is None else by_model(_built(build), data, folder)
+    return by_function(build) if data is None else _beside(build, data, folder)
+
+
+def _beside(build: Callable[[], Any], data: Any, folder: Path) -> Recipe:
+    model = _built(build)
+    try:
+        return by_model(model, data, folder)
+    except ModelError:  # such as a model class that Keras cannot save; its function can be carried
+        return by_parts(build, data, folder)
 
 
 def _is_model(build: object) -> bool:

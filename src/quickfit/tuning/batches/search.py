@@ -34,6 +34,9 @@ BETTER = 0.97
 PATIENCE, MIN_PATIENCE_S = 3.0, 20.0
 # Steps that the chosen size makes when it is run again.
 STEPS_AGAIN = 3
+# The last run may take so many times as long to start: without it a part of an effective batch is
+# not recommended, and all the time before was for nothing.
+LAST_TOLL = 2.0
 # The rest of the budget is for starting, and for ending what is alive.
 WORK_SHARE = 0.97
 _NAN = "the loss is NaN from the first step: quickfit.tuning.find_nan tells where it begins"
@@ -99,7 +102,7 @@ class Search:
     def reserve_s(self) -> float:
         """The time that is kept for running the chosen size again."""
         chosen = self.choice()
-        return START_TOLL * self.start_s + (STEPS_AGAIN * chosen.step_s if chosen else 0.0)
+        return LAST_TOLL * self.start_s + (STEPS_AGAIN * chosen.step_s if chosen else 0.0)
 
     @property
     def time(self) -> fits.Line | None:

@@ -12,6 +12,7 @@ from quickfit.tuning.numerics.data import bad_input, bad_label, bad_weight
 from quickfit.tuning.numerics.gradients import bad_gradient
 from quickfit.tuning.numerics.layers import bad_layer
 from quickfit.tuning.numerics.losses import bad_loss
+from quickfit.tuning.numerics.own_steps import bad_own_step, has_own_step, is_looked_through
 from quickfit.tuning.numerics.replay import eagerly, unchanged
 from quickfit.tuning.numerics.step import Step
 from quickfit.tuning.numerics.updates import bad_statistic, bad_update
@@ -29,6 +30,7 @@ _LOOKS = (
     bad_gradient,
     bad_update,
 )
+_OWN_LOOKS = (bad_weight, bad_input, bad_label, bad_own_step)
 
 
 def find_nan(model: Any, batch: Any, *, loss: Any = None, optimizer: Any = None) -> Culprit | None:
@@ -51,7 +53,7 @@ def find_nan(model: Any, batch: Any, *, loss: Any = None, optimizer: Any = None)
         optimizer = getattr(model, "optimizer", None)
     step = Step(model, *_unpacked(batch), loss, optimizer)
     with unchecked(), eagerly(), unchanged(model, optimizer):
-        for look in _LOOKS:
+        for look in _OWN_LOOKS if is_looked_through(step) else _LOOKS:
             culprit = look(step)
             if culprit is not None:
                 return culprit
@@ -64,7 +66,7 @@ def _check_model(model: Any) -> None:
     require_tensorflow("find_nan", keras.config.backend())
     if not isinstance(model, keras.Model):
         raise UsageError(f"find_nan wants a Keras model, not {type(model).__name__}.")
-    if not model.built:
+    if not model.built and not (has_own_step(model) and model.weights):
         raise UsageError(
             f"the model {model.name!r} has no weights yet. Call it once, as model(x), or begin "
             "with keras.Input(...), and look again."

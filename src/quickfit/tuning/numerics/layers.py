@@ -25,6 +25,17 @@ def bad_layer(step: Step) -> Culprit | None:
         outputs = tensors(step.outputs())
     if all(is_all_finite(one) for one in outputs):
         return None  # such as a mask of -Inf that a softmax has taken in
+    return blamed(step, calls, outputs)
+
+
+def blamed(step: Step, calls: list[Call], outputs: list[Any]) -> Culprit | None:
+    """Return the first of some calls that made finite numbers non-finite; None if none did.
+
+    Args:
+        step: what was run.
+        calls: of its layers, in the order in which they finished.
+        outputs: that are not finite; who made them so comes first.
+    """
     beginners = [call for call in calls if _begins(call)]
     if not beginners:
         return None

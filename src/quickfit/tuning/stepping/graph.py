@@ -55,7 +55,7 @@ class StepGraph:
         self.skipped = tf.Variable(0, trainable=False, dtype="int64", name="skipped")
         self.traces = 0
         self._sums = Accumulator(parts.weights, parts.strategy) if parts.accumulate > 1 else None
-        self._scaler = scaler_in(parts.optimizer)
+        self.scaler = scaler_in(parts.optimizer)
         self._takes_training = takes_training(parts.model)
         self.is_rehearsed = False
 
@@ -70,7 +70,7 @@ class StepGraph:
         self._check_weights()
         strategy = self.parts.strategy
         loss, gradients, finite = strategy.run(self._differentiate, args=(batch,))
-        if self.parts.guard and self._scaler is None:
+        if self.parts.guard and self.scaler is None:
             self._guarded(gradients, self._first(finite))
         else:
             # A scaled loss overflows now and then: only its optimizer may judge that.
@@ -168,7 +168,7 @@ class StepGraph:
         # Around all replicas: each of them is traced in a thread of its own.
         with reduced_already(self.parts.optimizer):
             overflows = self.parts.strategy.run(apply, args=args)
-        if self._scaler is not None:
+        if self.scaler is not None:
             self.skipped.assign_add(self._first(overflows))
 
     def _apply_mean(self) -> Any:
@@ -189,6 +189,6 @@ class StepGraph:
     def _overflows(self, gradients: list[Any]) -> Any:
         import tensorflow as tf
 
-        if self._scaler is None:
+        if self.scaler is None:
             return tf.constant(0, "int64")
-        return tf.cast(tf.logical_not(self._scaler.check_finite(gradients)), "int64")
+        return tf.cast(tf.logical_not(self.scaler.check_finite(gradients)), "int64")

@@ -12,6 +12,7 @@ from quickfit.errors import UsageError
 from quickfit.tuning.stepping import loops
 from quickfit.tuning.stepping.compiling import compiled, explained
 from quickfit.tuning.stepping.feeding import Batch, as_batch, as_tensors, check_sizes
+from quickfit.tuning.stepping.freezing import FreezeWatch
 from quickfit.tuning.stepping.graph import StepGraph
 from quickfit.tuning.stepping.intake import check_batches, check_stacked, is_in_graph, is_iterator
 from quickfit.tuning.stepping.sharing import is_shared, part_of_first_replica, shared
@@ -47,6 +48,7 @@ class TrainStep:
         )
         self._stack = compiled(lambda batches: (loops.over_stack(one, batches), scores.results()))
         self._flush = compiled(graph.flush)
+        self._freezing = FreezeWatch(graph.scaler)
         pending = graph.pending
         if pending is not None:
             self._end = weakref.finalize(self, _warn_of_leftovers, pending, graph.parts.accumulate)
@@ -54,11 +56,16 @@ class TrainStep:
     def __call__(self, x: Any, y: Any = None, sample_weight: Any = None) -> dict[str, Any]:
         """Train on one batch, or on `steps_per_call` of them."""
         with explained(jit=self._jit):
-            if is_iterator(x):
-                return self._from_iterator(x, y, sample_weight)
-            if self._steps_per_call > 1:
-                return self._from_stack(as_tensors((x, y, sample_weight)))
-            return self._from_batch(self._checked((x, y, sample_weight)))
+            logs = self._logs(x, y, sample_weight)
+        self._freezing.called()
+        return logs
+
+    def _logs(self, x: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        if is_iterator(x):
+            return self._from_iterator(x, y, sample_weight)
+        if self._steps_per_call > 1:
+            return self._from_stack(as_tensors((x, y, sample_weight)))
+        return self._from_batch(self._checked((x, y, sample_weight)))
 
     def over(self, batches: Any) -> Iterator[dict[str, Any]]:
         """Train on all batches of a dataset or any iterable, and yield what each call returned."""

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from quickfit.tuning.numerics.own_steps import has_own_step, heard, optimizers_of
+from quickfit.tuning.numerics.replay import unchanged
 from quickfit.tuning.trials import batch_elements
 from quickfit.tuning.trials.answers import Learned
 from quickfit.tuning.trials.assembling import Assembled
@@ -15,13 +17,17 @@ from quickfit.tuning.trials.seeds import begin_anew
 # The loss is evaluated on no more than this: enough to compare, and soon done.
 JUDGED_SAMPLES = 1024
 _JUDGED_BYTES = 1 << 28
+# A step of the user's own is asked eagerly, which takes longer.
+ASKED_SAMPLES = 256
+# How models refuse what they are not made for.
+_REFUSALS = (ValueError, TypeError, AttributeError, NotImplementedError)
 
 
 def learn(samples: int, fresh: Assembled, trained: Any, link: Link) -> Learned:
     """Train from the first weights and compare the loss.
 
-    A model with its own `train_step` may have no loss to evaluate: then the loss that its
-    training told at its first and its last step is taken.
+    A model with its own `train_step` may have no loss to evaluate: then its step is asked, and
+    makes no update. Where that fails, the loss counts that its training told first and last.
 
     Args:
         samples: to train on, rounded up to whole steps.
@@ -34,13 +40,13 @@ def learn(samples: int, fresh: Assembled, trained: Any, link: Link) -> Learned:
     judged = batch_elements.as_dataset(list(elements))
     model = trained if take_state(fresh.model, trained) else fresh.model
     steps = -(-samples // fresh.feed.batch)
-    before = loss_of(model, judged)
+    before = _judged(model, judged)
     begin_anew()
     model.make_train_function()
     told = _Told(model.train_function, link)
     model.train_function = told
     model.fit(**fresh.feed.exactly(steps), epochs=1, verbose=0)
-    after = loss_of(model, judged)
+    after = _judged(model, judged)
     if math.isnan(before):
         before, after = told.losses()
     return Learned(steps * fresh.feed.batch, before, after)
@@ -69,19 +75,37 @@ def loss_of(model: Any, judged: Any) -> float:
     model.test_function = None
     try:
         found = model.evaluate(judged, verbose=0, return_dict=True)
-    except (ValueError, TypeError, AttributeError, NotImplementedError):
+    except _REFUSALS:
         return float("nan")  # a model with its own train_step need not have a loss to evaluate
     finally:
         model.jit_compile = jit
     return float(found.get("loss", float("nan")))
 
 
-def _optimizers(model: Any) -> list[Any]:
-    import keras
+def own_loss(model: Any, judged: Any) -> float:
+    """Return the loss that a `train_step` of the user's own tells, or NaN; nothing is updated."""
+    import tensorflow as tf
 
-    own = [model.optimizer, *vars(model).values()]
-    found = [one for one in own if isinstance(one, keras.optimizers.Optimizer)]
-    return list({id(one): one for one in found}.values())
+    if not has_own_step(model):
+        return float("nan")
+    total, rows = 0.0, 0
+    with unchanged(model, model.optimizer), heard(optimizers_of(model, model.optimizer), []):
+        for batch in judged:
+            model.reset_metrics()
+            try:
+                loss = _loss_in(type(model).train_step(model, batch))
+            except (*_REFUSALS, tf.errors.OpError):
+                return float("nan")  # a step may need a graph around it
+            count = batch_elements.rows(batch)
+            total, rows = total + loss * count, rows + count
+            if rows >= ASKED_SAMPLES:
+                break
+    return total / rows if rows else float("nan")
+
+
+def _judged(model: Any, judged: Any) -> float:
+    evaluated = loss_of(model, judged)
+    return own_loss(model, judged) if math.isnan(evaluated) else evaluated
 
 
 def _build_optimizers(model: Any) -> None:
@@ -91,7 +115,7 @@ def _build_optimizers(model: Any) -> None:
 
 
 def _variables(model: Any) -> list[Any]:
-    kept = [variable for one in _optimizers(model) for variable in one.variables]
+    kept = [variable for one in optimizers_of(model, model.optimizer) for variable in one.variables]
     return [*model.variables, *kept]
 
 

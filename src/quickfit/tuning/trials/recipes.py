@@ -31,7 +31,7 @@ class Recipe:
         name: what to call it in messages; for `Kind.NAME` also where it is.
         cwd: the folder the child works in.
         payload: a function, pickled.
-        folder: holds a saved model and its data.
+        folder: holds samples of the data, and for `Kind.MODEL` the saved model.
         batch_size: samples per step where the data are arrays; 32 as `fit` has it otherwise.
     """
 
@@ -45,7 +45,7 @@ class Recipe:
     @property
     def keeps_input(self) -> bool:
         """Whether the child's input is the user's own pipeline, not samples kept of it."""
-        return self.kind is not Kind.MODEL
+        return self.folder is None
 
 
 def by_name(name: str, *, cwd: Path, batch_size: int | None = None) -> Recipe:
@@ -93,3 +93,19 @@ def by_model(model: Any, data: Any, folder: Path, *, batch_size: int | None = No
 
     kept = save(model, data, folder, batch_size)
     return Recipe(Kind.MODEL, "the model", Path.cwd(), folder=folder, batch_size=kept)
+
+
+def by_parts(build: Callable[[], Any], data: Any, folder: Path) -> Recipe:
+    """Return the recipe of a function that makes the model alone, and of data kept in a folder.
+
+    Raises:
+        ModelError: one of them cannot be taken to another process.
+    """
+    from quickfit.tuning.trials.beside import Beside
+    from quickfit.tuning.trials.carrying import packed
+    from quickfit.tuning.trials.saving import save_data
+
+    name = str(getattr(build, "__qualname__", type(build).__name__))
+    batch = save_data(data, folder, None)
+    payload = packed(Beside(packed(build, name), folder), name)
+    return Recipe(Kind.FUNCTION, name, Path.cwd(), payload, folder, batch)

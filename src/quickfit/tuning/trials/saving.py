@@ -58,8 +58,17 @@ def save(model: Any, data: Any, folder: Path, batch_size: int | None) -> int:
         ModelError: one of them cannot be kept, or the model is not compiled.
     """
     require_compiled(model, "the model")
-    kept = _kept(data, batch_size or DEFAULT_BATCH)
     _save_model(model, folder)
+    return save_data(data, folder, batch_size)
+
+
+def save_data(data: Any, folder: Path, batch_size: int | None) -> int:
+    """Keep some data alone; return the samples per step.
+
+    Raises:
+        ModelError: they are nothing that can be kept.
+    """
+    kept = _kept(data, batch_size or DEFAULT_BATCH)
     with (folder / "data.pickle").open("wb") as file:
         pickle.dump(kept, file, protocol=5)
     return kept.batch
@@ -84,8 +93,13 @@ def load(folder: Path) -> Built:
         raise ModelError(
             f"the model was saved, but cannot be made again from that ({_line(error)}).\n{_WAY_OUT}"
         ) from None
+    return Built(model, load_data(folder))
+
+
+def load_data(folder: Path) -> Any:
+    """Return the data that were kept, for `fit`."""
     with (folder / "data.pickle").open("rb") as file:
-        return Built(model, _data(pickle.load(file)))
+        return _data(pickle.load(file))
 
 
 def _save_model(model: Any, folder: Path) -> None:
