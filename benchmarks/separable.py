@@ -18,7 +18,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import layers
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -28,6 +27,7 @@ from quickfit.compression.norms.recalibration import recalibrated
 from quickfit.compression.separable import rewritten
 from quickfit.compression.separable.halves import halved
 from quickfit.compression.separable.obstacles import obstacle, rank_of
+from shrink.networks import network
 
 # Not those that the method was made with.
 SEEDS = (10, 11, 12)
@@ -38,24 +38,6 @@ ROUNDS = 12
 def line(name, demand, said, holds):
     """Print one row."""
     print(f"{'holds ' if holds else 'MISSED'}  {name:<38} {demand:<22} {said}", flush=True)
-
-
-def network(shape, width, classes=10):
-    """Return a small residual network."""
-    x = inputs = keras.Input(shape)
-    for filters in (width, 2 * width):
-        x = shortcut = block(x, filters)
-        x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
-        x = layers.Add()([layers.BatchNormalization(momentum=0.9)(x), shortcut])
-        x = layers.MaxPooling2D()(layers.ReLU()(x))
-    x = layers.GlobalAveragePooling2D()(block(x, 4 * width))
-    return keras.Model(inputs, layers.Dense(classes, activation="softmax")(x))
-
-
-def block(x, filters):
-    """Return a normalized convolution of `x`."""
-    x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
-    return layers.ReLU()(layers.BatchNormalization(momentum=0.9)(x))
 
 
 def digits(seed):
