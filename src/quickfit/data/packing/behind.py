@@ -11,7 +11,7 @@ from pathlib import Path
 _HANDED_BYTES = 1_000_000
 _HANDED_PARTS = 96
 # However slow the disk is, not more than these wait to be written.
-_WAITING = 2
+_WAITING = 4
 
 
 class FileBehind:

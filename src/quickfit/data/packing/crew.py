@@ -26,6 +26,9 @@ _START = (
 )
 
 
+_NO_JOB = Job("", [])
+
+
 class ShardFailedError(Exception):
     """A worker says that its shard cannot be made; never reaches a user."""
 
@@ -73,8 +76,8 @@ class Crew:
         """
         waiting = iter(jobs)
         try:
-            while self._count > len(self._workers) and (job := next(waiting, None)):
-                self._start(job)
+            for _ in range(self._count):
+                self._hire(waiting)
             while self._workers:
                 for connection in wait([worker.connection for worker in self._workers]):
                     worker = next(w for w in self._workers if w.connection is connection)
@@ -83,6 +86,11 @@ class Crew:
             for worker in self._workers:
                 worker.end()
             self._workers.clear()
+
+    def _hire(self, waiting: Iterator[Job]) -> None:
+        job = next(waiting, None)
+        if job is not None:
+            self._start(job)
 
     def _start(self, job: Job) -> None:
         ours, theirs = Pipe()
@@ -123,6 +131,7 @@ class Crew:
             heed(message)
 
     def _next(self, worker: _Worker, waiting: Iterator[Job]) -> None:
+        worker.job = _NO_JOB  # let go of its images before those of the next one are listed
         job = next(waiting, None)
         if job is None:
             self._workers.remove(worker)

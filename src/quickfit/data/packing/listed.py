@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from quickfit.capacity import whole_cores
@@ -18,6 +18,8 @@ from quickfit.data.packing.task import Task
 
 # What one process copies in about a second, the time that another one takes to pay.
 _COPY_BYTES_PER_WORKER = 400_000_000
+# One process that copies reads, hashes and writes at the same time, in threads.
+_CORES_PER_COPIER = 1.5
 
 
 def pack_source(open_source: Callable[[], Source], task: Task) -> Packed:
@@ -71,10 +73,12 @@ def _make(source: Source, planned: Plan, task: Task, lock: int) -> None:
     display = task.display(len(planned.entries))
     try:
         if workers == 1:
-            for job in _jobs(planned):
-                make_shard(job, workshop, display.heed)
+            for number in range(planned.shards):
+                # No name for the job: it would keep its images while the next one is listed.
+                make_shard(_job(planned, number), workshop, display.heed)
         else:
-            Crew(workshop, count=workers, lock=lock).make(_jobs(planned), display.heed)
+            jobs = (_job(planned, number) for number in range(planned.shards))
+            Crew(workshop, count=workers, lock=lock).make(jobs, display.heed)
     except ShardFailedError as error:
         folder, still = task.layout.folder, _still(planned, task)
         raise faults.of_worker(folder, error.failed, still) from error
@@ -84,8 +88,9 @@ def _make(source: Source, planned: Plan, task: Task, lock: int) -> None:
 
 def _useful_workers(planned: Plan, task: Task) -> int:
     if task.settings.check == "quick":
-        # Copying is over before another process has started.
-        return min(whole_cores(), max(1, planned.bytes // _COPY_BYTES_PER_WORKER))
+        # Little is copied before another process has started.
+        most = int(whole_cores() / _CORES_PER_COPIER)
+        return max(1, min(most, planned.bytes // _COPY_BYTES_PER_WORKER))
     return whole_cores()
 
 
@@ -93,9 +98,8 @@ def _names(planned: Plan) -> list[str]:
     return [shard_name(number, planned.shards) for number in range(planned.shards)]
 
 
-def _jobs(planned: Plan) -> Iterator[Job]:
-    for number, name in enumerate(_names(planned)):
-        yield Job(name, planned.shard(number))
+def _job(planned: Plan, number: int) -> Job:
+    return Job(shard_name(number, planned.shards), planned.shard(number))
 
 
 def _still(planned: Plan, task: Task) -> int:

@@ -23,6 +23,7 @@ Content = bytes | SourceImageError
 # Handing work to a thread costs as much as reading a small file: several at a time.
 _PER_TASK = 4
 _PER_HASH = 16
+_GROUPS_AHEAD = 3
 # A file in memory is read in 20 us, one on a disk in less than 10 ms, one on a network in more
 # than this; seen from as many files.
 _FAR_S = 0.001
@@ -65,7 +66,7 @@ def hashed(
         contents = _contents(iter(entries), read, clock)
         while group := _group(contents):
             waiting.append((group, pool.submit(_digests, group)))
-            if len(waiting) > 1:
+            if len(waiting) > _GROUPS_AHEAD:
                 yield from _first(waiting)
         while waiting:
             yield from _first(waiting)
