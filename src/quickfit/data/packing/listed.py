@@ -16,10 +16,9 @@ from quickfit.data.packing.packed import Packed
 from quickfit.data.packing.plan import Plan, plan
 from quickfit.data.packing.task import Task
 
-# What one process copies in about a second, the time that another one takes to pay.
-_COPY_BYTES_PER_WORKER = 400_000_000
-# One process that copies reads, hashes and writes at the same time, in threads.
-_CORES_PER_COPIER = 1.5
+# A process that copies reads, hashes and writes at the same time, so that another one on two cores
+# gains a seventh, and takes this much to have paid for its start.
+_COPY_BYTES_PER_WORKER = 1_000_000_000
 
 
 def pack_source(open_source: Callable[[], Source], task: Task) -> Packed:
@@ -88,9 +87,8 @@ def _make(source: Source, planned: Plan, task: Task, lock: int) -> None:
 
 def _useful_workers(planned: Plan, task: Task) -> int:
     if task.settings.check == "quick":
-        # Little is copied before another process has started.
-        most = int(whole_cores() / _CORES_PER_COPIER)
-        return max(1, min(most, planned.bytes // _COPY_BYTES_PER_WORKER))
+        # Copying is over before another process has started.
+        return min(whole_cores(), max(1, planned.bytes // _COPY_BYTES_PER_WORKER))
     return whole_cores()
 
 
