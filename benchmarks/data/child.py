@@ -72,12 +72,13 @@ class Turns:
 def endless(epochs: Iterable[Any]) -> Iterator[Any]:
     """Yield the batches of one epoch after the other.
 
-    A pipeline of TensorFlow repeats itself, as others do: at the end of an iterator TensorFlow may
-    wait for seconds (decision 0009), at random, whoever made the pipeline.
+    No iterator is let go of: TensorFlow may wait for seconds where one ends (decision 0009), at
+    random, whoever made the pipeline.
     """
-    repeat = getattr(epochs, "repeat", None)
+    kept = []
     while True:
-        yield from epochs if repeat is None else repeat()
+        kept.append(iter(epochs))
+        yield from kept[-1]
 
 
 def work(made: Iterable[Any], job: dict[str, Any], turns: Turns) -> None:
