@@ -37,6 +37,18 @@ def test_faster_is_left_and_better_is_up():
     assert float(slow.get("cy")) < float(first.get("cy")) < float(fast.get("cy"))
 
 
+@pytest.mark.parametrize("marks", [(1.0, 1.0), (0.981, 0.999), (0.2, 0.95)])
+def test_accuracies_on_the_axis_are_round_and_none_is_above_all(marks):
+    drawn = parsed(shrunk(*(row(f"n{k}", mark, 0.001) for k, mark in enumerate(marks))))
+    ends = [one.text for one in drawn.findall(f"{SVG}text") if one.get("text-anchor") == "end"]
+    levels = [float(text.removesuffix(" %")) for text in ends if text.endswith(" %")]
+    assert len(levels) >= 3
+    assert max(levels) <= 100
+    steps = {round(b - a, 6) for a, b in itertools.pairwise(sorted(levels))}
+    assert len(steps) == 1
+    assert steps.pop() in {0.1, 0.2, 0.5, 1, 2, 5, 10, 20}
+
+
 def test_names_do_not_stand_on_each_other():
     drawn = parsed(shrunk(*(row(f"candidate-{n}", 0.95, 0.001) for n in range(8))))
     names = [one for one in drawn.findall(f"{SVG}text") if (one.text or "").startswith("candidate")]

@@ -17,6 +17,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 50, 60
 _LINE = 12
 _COLORS = {Kind.KERAS: "#3564b4", Kind.LITERT: "#c26a00"}
 _FADED = "#b4b4b4"
+_LEVELS = 6
+# Sums of decimal fractions are a little off.
+_NEARLY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ def _drawing(points: list[Point], shrunk: Shrunk) -> Iterator[str]:
     x = Scale(*times, _LEFT, WIDTH - _RIGHT)
     y = Scale(*marks, HEIGHT - _BOTTOM, _TOP)
     yield from _axes(x, y, shrunk)
+    best = max(1.0, *(point.accuracy for point in points))  # above 1 only with marks of the user's
+    yield from _levels(x, y, best)
     places = [(x.at(math.log10(one.time_s)), y.at(one.accuracy)) for one in points]
     yield _front([place for place, one in zip(places, points, strict=True) if one.row.is_on_front])
     labels = _label_heights(places)
@@ -94,10 +99,22 @@ def _axes(x: Scale, y: Scale, shrunk: Shrunk) -> Iterator[str]:
     for value in _ticks(x):
         yield _rule(x.at(value), y.start, x.at(value), y.end)
         yield _text(x.at(value), y.start + 18, units.seconds(10**value))
-    for step in range(5):
-        value = y.low + (y.high - y.low) * step / 4
-        yield _rule(x.start, y.at(value), x.end, y.at(value))
-        yield _text(x.start - 6, y.at(value) + 4, accuracy(value), anchor="end")
+
+
+def _levels(x: Scale, y: Scale, best: float) -> Iterator[str]:
+    """Draw round accuracies, none above what there can be."""
+    step = _round_step((y.high - y.low) / _LEVELS)
+    for number in range(math.ceil(y.low / step), math.floor(y.high / step) + 1):
+        value = number * step
+        if value <= best + step * _NEARLY:
+            yield _rule(x.start, y.at(value), x.end, y.at(value))
+            yield _text(x.start - 6, y.at(value) + 4, accuracy(min(value, best)), anchor="end")
+
+
+def _round_step(least: float) -> float:
+    """Return the next of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(lead * power for lead in (1, 2, 5, 10) if lead * power >= least * (1 - _NEARLY))
 
 
 def _ticks(x: Scale) -> list[float]:
