@@ -80,6 +80,17 @@ def test_training_that_harms_is_undone():
     assert not made.model.compiled
 
 
+def test_a_larger_learning_rate_is_tried_as_long_as_it_measures_better():
+    student, scores = ending("dense"), iter([0.5, 0.6, 0.7, 0.65])
+    made = fine_tuned(student, DATA, validation=lambda model: next(scores))
+    assert made.notes[0] == (
+        "Kept: labels at a learning rate of 0.001, epoch 1: 0.7, and 0.5 before training."
+    )
+    assert next(scores, None) is None
+    alone = fine_tuned(student, DATA, validation=rising()[0], learning_rate=1e-3)
+    assert same(made.model, alone.model)
+
+
 def test_a_teacher_is_heard_and_neither_changed_nor_frozen():
     student, teacher = ending("dense"), models.settled(ending("layer", name="teacher"), 9)
     teacher.compile("sgd", "sparse_categorical_crossentropy")
@@ -128,7 +139,8 @@ def test_values_are_judged_by_their_loss():
     student = ending("logits")
     student.compile(loss="mse")
     (x, y), (other_x, other_y) = DATA, VALIDATION
-    made = fine_tuned(student, (x, np.eye(3)[y]), validation=(other_x, np.eye(3)[other_y]))
+    kept_apart = (other_x, np.eye(3)[other_y])
+    made = fine_tuned(student, (x, np.eye(3)[y]), validation=kept_apart, learning_rate=3e-4)
     assert made.notes[0].startswith("Kept: labels, epoch 1: loss ")
 
 
