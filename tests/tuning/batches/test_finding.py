@@ -102,6 +102,7 @@ def test_a_function_is_carried_where_its_model_cannot_be_saved(model, tmp_path):
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_sizes_that_hang_are_killed_or_take_too_much_leave_the_one_that_works(monkeypatch):
     monkeypatch.setattr(search, "MIN_PATIENCE_S", 15.0)
     monkeypatch.setattr(search, "PATIENCE", 1.0)
@@ -128,6 +129,7 @@ def test_sizes_that_hang_are_killed_or_take_too_much_leave_the_one_that_works(mo
 
 
 @pytest.mark.tf
+@pytest.mark.tf_any
 def test_an_error_of_the_user_is_shown_as_it_is():
     with pytest.raises(ModelError) as caught:
         find_batch_size(builders_of_trouble.broken)
