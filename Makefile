@@ -35,6 +35,10 @@ test: check
 bench: $(STAMP)
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/loops.py
+	$(BIN)/python benchmarks/account.py
+	$(BIN)/python benchmarks/short.py
+	$(BIN)/python benchmarks/lines.py
+	$(BIN)/python benchmarks/endings.py
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
 	$(BIN)/python benchmarks/examples.py

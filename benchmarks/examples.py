@@ -6,7 +6,8 @@
 under quickfit, in fresh processes. Of `slow.py` the report must name the cause of the folder
 first; the measured gain is the ratio of the medians of the training time. It ends with the last
 loop, and begins after the first step, or before it where the cause is about the start: a
-prediction is one for a long training, of which building the first graph is next to nothing. CPU
+prediction is one for a long training, of which building the first graph is next to nothing. Where
+the cause is outside the training, it is the time of the run. CPU
 time is shown beside wall time: on a shared machine wall time alone says little. `--keep` packs
 the recordings of the slow scripts for the tests.
 """
@@ -30,7 +31,11 @@ from quickfit.recording.reader import Recording
 # Causes of which the start is a part.
 AT_START = (
     *("xla-first-compile", "shuffle-buffer-too-big", "shuffle-after-decode"),
-    *("fit-or-compile-in-loop", "retrace-shapes", "retrace-python-args"),
+    *("fit-or-compile-in-loop", "retrace-shapes", "retrace-python-args", "time-in-tracing"),
+)
+# Causes outside the training: what goes away is time of the run.
+OF_THE_RUN = (
+    *("time-before-training", "time-after-training", "time-in-saving", "time-in-validation"),
 )
 ROW = "{:28} {:28} {:>7} {:>14} {:>8} {:>9} {:>6} {}"
 
@@ -127,7 +132,11 @@ def measure(case: Case, runs: int, keep: Path | None) -> Pair:
 def watched(case: Case, folder: Path) -> Run:
     """Run a script under quickfit in a folder of its own."""
     recording = reader.read(run(case, folder))
-    times = training_time(recording, whole=case.name.removesuffix(".fixed") in AT_START)
+    name = case.name.removesuffix(".fixed")
+    if name in OF_THE_RUN:
+        times = run_time(recording)
+    else:
+        times = training_time(recording, whole=name in AT_START)
     return Run(*times, diagnose_recording(recording))
 
 
@@ -143,6 +152,13 @@ def training_time(recording: Recording, *, whole: bool) -> tuple[float, float]:
     inside = [row for row in main.rows("machine") if begin_s <= row["at_s"] <= end_s + 1.0]
     cpu_s = inside[-1]["cpu_s"] - inside[0]["cpu_s"] if len(inside) > 1 else math.nan
     return end_s - begin_s, cpu_s
+
+
+def run_time(recording: Recording) -> tuple[float, float]:
+    """Return wall and CPU seconds of the script, from its first line to its last."""
+    main = recording.main
+    took_s = float(main.facts["ended_s"]) - float(main.facts["started_s"])
+    return took_s, max((row["cpu_s"] for row in main.rows("machine")), default=math.nan)
 
 
 def row(pair: Pair) -> str:

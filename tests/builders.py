@@ -219,11 +219,21 @@ def _pipeline(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[st
         for n, kind, line, inputs, facts in chain
     ]
     tables["pipelines"] = []
-    for index in range(20, len(steps), 10):
-        gap_s = 10 * max(shape["step_s"] - shape["input_wait_s"], 0.0)
-        nodes = _nodes(shape, index)
-        row = {"iterator": 1, "at_s": steps[index]["end_s"] + 1e-4, "gaps": 10, "gap_s": gap_s}
+    before = 0
+    for index in _read_at(len(steps)):
+        gaps = 10 if index >= 20 else index - before
+        gap_s = gaps * max(shape["step_s"] - shape["input_wait_s"], 0.0)
+        nodes = _nodes(shape, max(index, 1))
+        row = {"iterator": 1, "at_s": steps[index]["end_s"] + 1e-4, "gaps": gaps, "gap_s": gap_s}
         tables["pipelines"].append({**row, "root": 1, "nodes": nodes})
+        before = index
+
+
+def _read_at(steps: int) -> list[int]:
+    """Return after which steps the pipeline is read: of a short run, those that the probe picks."""
+    if steps > 20:
+        return [*range(20, steps, 10)]
+    return sorted({*(index for index in (0, 1, 3, 7, 15) if index < steps), *range(steps)[-1:]})
 
 
 def _nodes(shape: dict[str, Any], made: int) -> list[list[Any]]:
@@ -262,7 +272,12 @@ def _py_input(
     cpu_s = shape["batch_cpu_s"] if shape["batch_cpu_s"] is not None else shape["batch_s"]
     many = shape["workers"] > 1
     tables["py_inputs"] = []
-    for at_s, batches in ((steps[10]["end_s"], 10), (end_s, len(steps))):
+    readings = (
+        [(steps[10]["end_s"], 10), (end_s, len(steps))]
+        if len(steps) > 20
+        else [(row["end_s"], number) for number, row in enumerate(steps, start=1)]
+    )
+    for at_s, batches in readings:
         tables["py_inputs"].append(
             {
                 "id": 1,

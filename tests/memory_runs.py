@@ -11,6 +11,7 @@ from quickfit.signals import Signals
 from builders import FIT_LINE, SCRIPT, START_S, recording
 
 STEPS_PER_S = 10
+FIRST_STEP_S = 2.0  # the first one takes so much longer
 Level = Callable[[float], float]
 LOOP_LINE, APPEND_LINE = 5, 8
 LOOP = """\
@@ -49,6 +50,7 @@ def memory_run(
     source: str = "",
     head_line: int = LOOP_LINE,
     objects: dict[str, tuple[int, ...]] | None = None,
+    holders: list[dict[str, Any]] | None = None,
     **given: Any,
 ) -> Signals:
     """Return ten steps a second, read twice a second.
@@ -60,6 +62,7 @@ def memory_run(
         source: the text of a script with its own loop; without, `fit` of `builders` runs.
         head_line: of that loop.
         objects: by kind, how many were alive, counted every twenty seconds from the second on.
+        holders: what names held when they were looked at; see `looks`.
         given: more columns of `machine` by name, and what `builders.recording` takes.
     """
     names = {column.name for column in columns("machine")}
@@ -78,12 +81,39 @@ def memory_run(
         for kind, counts in (objects or {}).items()
         for place, alive in enumerate(counts)
     ]
+    tables["holders"] = holders or []
     if source:
         loop = tables["loops"][0]
         loop |= {"kind": "custom", "line": head_line, "facts": {"input": "python", "trains": True}}
         tables["sources"][0]["text"] = source
         tables["callbacks"] = []
     return Signals(made)
+
+
+def looks(
+    level: Level,
+    *,
+    name: str = "history",
+    scope: str = "",
+    every_s: int = 4,
+    seconds: int = 40,
+    **given: Any,
+) -> list[dict[str, Any]]:
+    """Return looks at one name, that holds so many bytes, by the time since the first step.
+
+    Each thing in it has a megabyte. What it holds below a megabyte is not recorded, but that there
+    was a look is.
+    """
+    rows = []
+    for at_s in range(1, seconds, every_s):
+        held = int(level(max(at_s - FIRST_STEP_S, 0.0)))
+        row = {"at_s": START_S + at_s, "names": [], "kind": "", "items": 0, "bytes": 0}
+        row |= {"bound": None, "content": ""}
+        if held >= 10**6:
+            row |= {"names": [[SCRIPT, scope, name]], "kind": "list", "items": held // 10**6}
+            row |= {"bytes": held, "content": "arrays", **given}
+        rows.append(row)
+    return rows
 
 
 def _row(at_s: float, seconds: int, read: dict[str, Level]) -> dict[str, Any]:

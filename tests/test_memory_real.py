@@ -24,3 +24,20 @@ def test_kept_tensors_variables_and_models_are_counted(tmp_path):
     # A variable holds its handle as a tensor.
     assert 50 <= grown["kept"]["tensors"] <= 60, grown["kept"]
     assert (grown["kept"]["variables"], grown["kept"]["models"]) == (3, 1)
+
+
+def test_what_names_hold_is_counted_in_tensors_variables_and_generators(tmp_path):
+    env = clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
+    done = python(tmp_path, str(SCRIPT.parent / "held_names.py"), env=env)
+    told = {line.split()[0]: line.split()[1:] for line in done.stdout.decode().splitlines()}
+    made = int(told.pop("made", ["0"])[0])
+    assert told == {
+        "tensors": ["4", "list", "tensors"],
+        "halves": ["2", "list", "tensors"],
+        "fixed": ["5", "variable", "variables"],
+        "longer": ["6", "variable", "variables"],
+        "self.features": ["7", "list", "tensors"],
+        "history": ["9", "list", "tensors"],
+    }, done.stderr.decode()[-2000:]
+    # A generator on no stack; tf.data asks it for some elements ahead.
+    assert made >= 4

@@ -34,6 +34,7 @@ ENV = clean_env(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBL
 PROBES = {
     *("fit_loop", "tf_data", "py_input", "retracing", "devices"),
     *("stacks", "machine", "memory", "eager_ops", "callbacks", "calls", "silence", "raising"),
+    "holders",
 }
 
 

@@ -93,7 +93,7 @@ def test_works_as_a_typer_command():
     app.command()(report)
     result = CliRunner().invoke(app, ["a.qfrun", "--format", "json"])
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["schema_version"] == 1
+    assert json.loads(result.stdout)["schema_version"] == 2
     assert CliRunner().invoke(app, ["a.qfrun", "--format", "xml"]).exit_code == 2
 
 

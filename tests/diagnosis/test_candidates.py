@@ -6,9 +6,10 @@ import pytest
 
 from quickfit.causes import catalogue
 from quickfit.diagnosis import candidates as module
+from quickfit.diagnosis import texts
 from quickfit.diagnosis.candidates import candidates
 from quickfit.errors import SignalMissing
-from quickfit.findings import FixClass
+from quickfit.findings import Fix, FixClass, Severity
 from quickfit.fixes.change import Change, Edit
 
 import builders
@@ -82,3 +83,49 @@ def test_an_error_of_ours_is_said_and_takes_no_other_along(made):
     groups, without = made(make)
     assert len(groups) == 1
     assert without[0].why == "an error in quickfit: ZeroDivisionError: oh"
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Return a finding about the script of `builders` as it is told, with a cause's changes."""
+
+    def show(maker, **given):
+        known = {"sequential-map": replace(catalogue()["sequential-map"], changes=maker, scan=None)}
+        for place in (module, texts):
+            monkeypatch.setattr(place, "catalogue", lambda: known)
+        finding = map_finding(
+            fix=Fix("Advice", FixClass.SHOW_ONLY, example="b = 1", short_way="c = 1"), **given
+        )
+        return module.with_own_edits([finding], builders.run())[0]
+
+    return show
+
+
+IN_SCRIPT = Change("Do it", FixClass.SAME_RESULTS, (Edit(builders.SCRIPT, (1, 0), (1, 6), "use"),))
+
+
+def test_a_finding_shows_the_edit_that_fix_would_make(shown):
+    fix = shown(lambda *args: [IN_SCRIPT, CHANGE]).fix
+    assert (fix.title, fix.kind, fix.example) == ("Do it", FixClass.SAME_RESULTS, "")
+    assert (fix.before, fix.after) == ("import tensorflow as tf", "use tensorflow as tf")
+    assert fix.short_way == "c = 1"  # it stays beside the edit
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        pytest.param(None, id="no edit is known"),
+        pytest.param(lambda *args: [], id="not recognised"),
+        pytest.param(lambda *args: [CHANGE], id="a file that was not recorded"),
+        pytest.param(lambda *args: 1 / 0, id="an error of ours"),
+    ],
+)
+def test_advice_stays_where_there_is_no_edit_to_show(shown, maker):
+    assert shown(maker).fix.title == "Advice"
+
+
+def test_what_is_only_mentioned_is_not_parsed(shown):
+    def make(*args):
+        raise AssertionError
+
+    assert shown(make, severity=Severity.MENTION).fix.title == "Advice"

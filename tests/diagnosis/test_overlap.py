@@ -1,7 +1,11 @@
-"""Slow steps give way to the cause that says what makes them slow."""
+"""Slow steps, and large parts without a cause, give way to the cause that explains them."""
 
-from quickfit.diagnosis.overlap import without_double_claims
-from quickfit.findings import Finding, Gain, Symptom
+import dataclasses
+
+import pytest
+
+from quickfit.diagnosis.overlap import without_double_claims, without_explained
+from quickfit.findings import Finding, Gain, Location, Symptom
 
 
 def found(cause, share, *claims, symptom=Symptom.SLOW):
@@ -36,3 +40,41 @@ def test_slow_steps_beside_a_cause_of_another_part_are_told():
 def test_a_line_between_steps_comes_before_what_is_slow_in_general():
     general = found("train-on-batch-loop", 0.5, "between", "copies")
     assert told(general, spikes(0.48, "between")) == ["spikes"]
+
+
+def general(cause, *claims, line=0):
+    where = Location("train.py", line, "") if line else None
+    made = found(cause, 0.3, *claims)
+    return dataclasses.replace(made, is_general=True, where=where)
+
+
+@pytest.mark.parametrize(
+    ("claim", "specific"),
+    [
+        ("input_wait", found("sequential-map", 0.3, "input_wait")),
+        ("input_wait", found("shuffle-buffer-too-big", 0.3, "first_step")),
+        ("between", found("train-on-batch-loop", 0.3, "between", "copies")),
+        ("tracing", found("fit-or-compile-in-loop", 0.3, "fit_calls")),
+        ("epoch_callbacks", found("validation-dominates", 0.3, "validation", "looks")),
+        ("looking_loop", found("validation-dominates", 0.3, "validation")),
+        ("saving", found("checkpoint-too-often", 0.3, "checkpoint")),
+    ],
+)
+def test_a_large_part_is_left_to_the_cause_that_explains_it(claim, specific):
+    assert without_explained([specific, general("time-in-it", claim)]) == [specific]
+
+
+def test_a_large_part_at_the_line_of_a_cause_is_left_to_it():
+    place = Location("train.py", 7, "")
+    specific = dataclasses.replace(found("tiny-batch", 0.3, "step"), where=place)
+    assert without_explained([specific, general("time-in-it", "between", line=7)]) == [specific]
+
+
+def test_a_large_part_beside_a_cause_of_another_part_is_told():
+    both = [found("tiny-batch", 0.3, "step"), general("time-in-callback", "callbacks", line=7)]
+    assert without_explained(both) == both
+
+
+def test_large_parts_do_not_explain_each_other():
+    both = [general("time-in-python", "between"), general("time-in-saving", "saving")]
+    assert without_explained(both) == both

@@ -67,8 +67,8 @@ def test_steps_are_not_offered_where_python_takes_nothing():
     assert said.endswith("of a step of 200 ms, so that fewer calls gain nothing")
 
 
-def test_after_too_few_steps_python_may_take_anything():
-    assert step_offers(watched(step_s=0.2, steps=5))[0].change is not None
+def test_after_a_single_step_python_may_take_anything():
+    assert step_offers(watched(step_s=0.2, steps=1))[0].change is not None
 
 
 LOOP = "import tensorflow as tf\n\n@tf.function\ndef step(x):\n    return x\n\nstep(1)\n"

@@ -22,7 +22,7 @@ def test_a_step_of_several_batches_is_taken_apart():
 
 
 def test_what_nobody_recorded_is_not_known():
-    found = training_of(watched(steps=5, loop={"steps": None, "epochs": None}, with_model=False))
+    found = training_of(watched(steps=1, loop={"steps": None, "epochs": None}, with_model=False))
     assert (found.batch_s, found.epoch_steps, found.steps_left) == (None, None, None)
 
 

@@ -54,9 +54,11 @@ def python(cwd: Path, *args: str, **how: object) -> subprocess.CompletedProcess[
 
 
 def of_the_script(stderr: bytes) -> bytes:
-    """Return what the script wrote to stderr: without our lines, up to the report."""
-    lines = stderr.splitlines(keepends=True)
-    kept = b"".join(line for line in lines if not line.startswith(b"quickfit: "))
+    """Return what the script wrote to stderr: without our lines, up to the report.
+
+    In a pipe, a line of ours that is said during the run has an empty one before it.
+    """
+    kept = re.sub(rb"(?m)(?:^\n)?^quickfit: .*\n", b"", stderr)
     return kept.partition(b"\ndevice ")[0]
 
 

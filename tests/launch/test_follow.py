@@ -88,8 +88,8 @@ def test_says_the_headline_once_and_remembers_it(run, capfd):
     }
 
 
-def test_stays_silent_before_twenty_steps(run):
-    run.train(19, step_s=10)
+def test_stays_silent_before_a_few_steps(run):
+    run.train(4, step_s=10)
     run.later(1.0)
     assert run.asked == 0
 
@@ -101,7 +101,7 @@ def test_stays_silent_in_the_first_ten_seconds(run):
 
 
 def test_stays_silent_when_warm_up_leaves_too_few_steps(run, capfd):
-    run.train(21)
+    run.train(6, step_s=4)
     run.later(1.0)
     assert run.asked == 1
     assert capfd.readouterr().err == ""
@@ -197,7 +197,13 @@ def test_a_slowdown_is_said_when_two_looks_in_a_row_have_it(run, capfd):
         " (growing-callback)\n"
     )
     assert read_run_file(run.place.folder)["announced"] == [
-        {"cause": "growing-callback", "at_step": 102, "after_s": 51.0}
+        {
+            "cause": "growing-callback",
+            "summary": "growing-callback is it",
+            "place": "train.py:12",
+            "at_step": 102,
+            "after_s": 51.0,
+        }
     ]
 
 

@@ -5,11 +5,16 @@ import signal
 import subprocess
 import time
 
-from quickfit.launch.reactions import GRACE_S, UNANSWERED_S, Forwarder
+import pytest
+
+from quickfit.launch import reactions
+from quickfit.launch.place import Place
+from quickfit.launch.reactions import GRACE_S, UNANSWERED_S, Forwarder, InterruptAnswer
 from quickfit.launch.signals import Arrival
+from quickfit.liveness.rows import NewRows
 from quickfit.recording.folder import read_run_file
 
-from launch.sessions import QUICKFIT, Terminal, clean_env, newest_run, pid_in
+from launch.sessions import QUICKFIT, Terminal, clean_env, eventually, newest_run, pid_in
 
 CTRL_C, CTRL_BACKSLASH, CTRL_Z = b"\x03", b"\x1c", b"\x1a"
 WAITS = "import sys, time\nprint('ready', flush=True)\ntime.sleep(600)\n"
@@ -29,6 +34,15 @@ while time.monotonic() < end:
     time.sleep(0.01)
 print('interrupts:', count)
 sys.exit(5)
+"""
+SAVES_FIRST = """
+import sys, time
+try:
+    print('ready', flush=True)
+    time.sleep(600)
+except KeyboardInterrupt:
+    time.sleep(2.5)
+sys.exit(7)
 """
 COUNTS = """
 import os, signal, sys
@@ -72,6 +86,7 @@ def test_the_report_of_an_unanswered_ctrl_c_does_not_wait_for_the_script(tmp_pat
     # Two seconds are promised. How long the report itself takes is the machine's affair.
     assert UNANSWERED_S <= 1.0
     with on_terminal(tmp_path, IGNORES) as terminal:
+        eventually(lambda: sampled_windows(tmp_path) > 3, "it is seen to stand still")
         terminal.type(CTRL_C)
         shown = terminal.read_until(rb"still waiting for the script; Ctrl-\ ends it at once")
         assert b"\nquickfit: the script has not reacted to Ctrl-C yet" in shown
@@ -83,6 +98,70 @@ def test_the_report_of_an_unanswered_ctrl_c_does_not_wait_for_the_script(tmp_pat
     assert last.startswith(
         b"quickfit: the script was ended by SIGQUIT; its report: quickfit report"
     )
+
+
+def sampled_windows(tmp_path):
+    """Return how many half seconds of stacks are on disk."""
+    (file,) = newest_run(tmp_path).glob("*.sqlite")
+    rows = NewRows(file).ask("SELECT count(DISTINCT at_s) AS windows FROM samples")
+    return rows[0]["windows"] if rows else 0
+
+
+@pytest.mark.parametrize(
+    ("source", "ending"),
+    [
+        (SAVES_FIRST, 7),
+        ("import atexit, time\natexit.register(time.sleep, 2.5)\n" + WAITS, -signal.SIGINT),
+    ],
+    ids=["it saves first", "its exit handlers take long"],
+)
+def test_a_script_that_reacts_to_ctrl_c_and_takes_its_time_is_not_said_not_to(
+    tmp_path, source, ending
+):
+    with on_terminal(tmp_path, source) as terminal:
+        eventually(lambda: sampled_windows(tmp_path) > 3, "it is seen to stand still")
+        terminal.type(CTRL_C)
+        assert terminal.end() == ending
+    assert b"Ctrl-C" not in terminal.shown
+    assert b"verdict" in terminal.shown, "the report comes at the end"
+
+
+class Reported:
+    """Stands for a report, and remembers what was said before it."""
+
+    def __init__(self, monkeypatch):
+        self.said = []
+        monkeypatch.setattr(reactions, "say", lambda text, **_: self.said.append(text))
+        monkeypatch.setattr(reactions.verdict, "print_report", lambda _: self.said.append("report"))
+
+
+@pytest.mark.parametrize(
+    ("reacted", "after_s", "lead"),
+    [
+        (False, 1.0, "the script has not reacted to Ctrl-C yet"),
+        (None, 3.0, "the script still runs 3 s after Ctrl-C"),
+        (True, 10.0, "the script still runs 10 s after Ctrl-C"),
+    ],
+)
+def test_what_is_said_of_a_ctrl_c_and_when(tmp_path, monkeypatch, reacted, after_s, lead):
+    reported, now = Reported(monkeypatch), [100.0]
+    answer = InterruptAnswer(
+        Place(tmp_path, tmp_path, {}), reacted=lambda since: reacted, clock=lambda: now[0]
+    )
+    answer.poll()
+    answer.take(Arrival(signal.SIGINT, True, 0))
+    while now[0] < 100.0 + after_s - 0.06:
+        answer.poll()
+        assert (reported.said, answer.is_pending) == ([], True), now
+        now[0] += 0.05
+    now[0] += 0.2
+    answer.poll()
+    answer.poll()
+    assert reported.said == [
+        f"{lead}; this is what was seen so far",
+        "report",
+        "still waiting for the script; Ctrl-\\ ends it at once",
+    ]
 
 
 def test_ctrl_z_and_fg_stop_and_continue_the_script(tmp_path):

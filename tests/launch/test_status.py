@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from quickfit.launch.status import say
 
 from launch.sessions import PATIENCE_S, Terminal
@@ -19,6 +21,34 @@ def test_a_line_after_a_progress_bar_starts_on_a_new_line(tmp_path):
     with Terminal((sys.executable, "-c", code + "say('x', mid_run=True)"), tmp_path) as terminal:
         assert terminal.end() == 0
     assert terminal.shown == b"[==  ]\r\nquickfit: x\r\n"
+
+
+PROGRESS = "import sys; sys.stdout.write({!r}); sys.stdout.flush()\n"
+SAYS = "from quickfit.launch.status import say\nsay('x', mid_run=True)\nsay('y')"
+
+
+@pytest.mark.parametrize("last", ["[==  ]", "[==  ]\r", "\x08\x08", "done\n", ""])
+@pytest.mark.parametrize("place", ["pipe", "file", "appended file"])
+def test_a_line_starts_on_its_own_line_whatever_the_script_wrote_last(tmp_path, last, place):
+    """With stdout and stderr in the same place, as `2>&1` has it."""
+    code = PROGRESS.format(last) + SAYS
+    log = tmp_path / "log"
+    if place == "pipe":
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        shown = done.stdout
+    else:
+        with log.open("ab" if place == "appended file" else "wb") as file:
+            subprocess.run([sys.executable, "-c", code], stdout=file, stderr=subprocess.STDOUT)
+        shown = log.read_bytes()
+    text = last.encode()
+    assert shown.startswith(text)
+    assert shown[len(text) :].lstrip(b"\n") == b"quickfit: x\nquickfit: y\n"
+    assert b"\nquickfit: x" in b"\n" + shown
+    if place != "pipe":
+        is_whole = not last or last.endswith("\n")
+        assert shown.count(b"\n") - text.count(b"\n") == (2 if is_whole else 3), "no empty line"
 
 
 def test_a_text_that_stderr_cannot_encode_is_still_said():

@@ -83,5 +83,12 @@ def test_outside_a_validation_there_is_none(loop, stages):
     assert Counters().validated(1000.0, loop, stages) == float("inf")
 
 
+def test_the_rate_of_a_loop_is_known_from_the_first_look_on():
+    counters = Counters()
+    assert counters.per_s(1010.0, "loop 1", 50, began_s=1000.0) == 5.0
+    assert counters.per_s(1012.0, "loop 1", 70, began_s=1000.0) == 10.0
+    assert counters.per_s(1012.0, "loop 1", 70, began_s=1000.0) == 0.0
+
+
 def test_training_is_no_validation():
     assert Counters().validated(1000.0, fit(), (stage("batch", 5, 1.0),)) == float("inf")

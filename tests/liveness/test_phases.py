@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 
 from quickfit.liveness.phases import Phase, phase
-from quickfit.liveness.scene import Tracing
+from quickfit.liveness.scene import Frame, Tracing
 from scenes import (
     EXECUTE,
     MOVING,
+    SCRIPT,
+    SOURCE,
     STUCK,
     TWINS,
     at,
@@ -136,7 +138,43 @@ def test_a_step_and_its_compilation_are_told():
 def test_between_and_after_loops_the_users_line_is_told():
     main = thread("main", library("json/encoder.py"), user("pool = ", "on_epoch_end"))
     assert told(loop=fit(steps=5), steps=5, threads=(main,)) == "between two steps — train.py:31"
-    assert told(steps=5, threads=(main,)) == "outside the training loop — train.py:31"
+    after = "after the training loop: `pool = multiprocessing.Pool(4)` — train.py:31"
+    assert told(steps=5, threads=(main,)) == after
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["keras/src/models/model.py", "pandas/core/frame.py", "json/encoder.py"],
+    ids=["Keras", "data", "anything"],
+)
+def test_after_training_nothing_is_said_to_be_built_or_got_ready(inner):
+    """Writing results and predicting look like building a model and reading data."""
+    main = thread("main", library(inner), user("text = open(", "<module>"))
+    text = told(steps=1, threads=(main,))
+    assert text == """after the training loop: `text = open("data.csv").read()` — train.py:28"""
+
+
+def test_a_long_line_is_not_repeated_as_a_whole():
+    source = SOURCE.replace("text = open(", "text = some_long_name_of_a_function_of_theirs(open(")
+    main = thread("main", user("text = ", "<module>", source))
+    text = told(steps=3, threads=(main,), sources={SCRIPT: source})
+    assert '`text = some_long_name_of_a_function_of_theirs(open("data.cs…`' in text
+
+
+def test_generated_code_is_not_the_users_line():
+    """What a namedtuple generates runs while its module is imported."""
+    main = thread(
+        "main",
+        Frame("<string>", 1, "<module>", True),
+        Frame("<frozen importlib._bootstrap>", 1, "_load", False),
+        user("import tensorflow", "<module>"),
+    )
+    assert told(threads=(main,)).endswith("— train.py:1")
+
+
+def test_what_is_imported_and_awaited_after_training_is_told_as_before():
+    importing = thread("main", Frame("<frozen importlib._bootstrap>", 1, "_load", False))
+    assert told(steps=5, threads=(importing,)).startswith("importing modules")
 
 
 def test_inside_a_loop_keras_does_not_build_the_model():

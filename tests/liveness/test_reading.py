@@ -3,8 +3,9 @@
 import pytest
 
 from growing import START_S, Growing, node
-from quickfit.liveness.reading import SceneReader
+from quickfit.liveness.reading import SceneReader, has_left
 from quickfit.liveness.reasons import reason
+from quickfit.liveness.scene import Frame, Loop, Thread
 from quickfit.liveness.system import Look, ProcessLook, TaskLook
 from quickfit.liveness.watch import Watch
 
@@ -81,6 +82,35 @@ def test_an_epoch_has_lasted_since_the_one_before(run):
     run.now = START_S + 9
     found = reader(run).scene().loop
     assert (found.epoch, found.lasted_s) == (2, 3.0)
+
+
+def test_a_loop_after_a_fit_with_validation_does_not_validate(run):
+    loop(run, end_s=START_S + 6)
+    run.add("iterators", id=1, loop=1, phase="validation", created_s=START_S + 5)
+    loop(run, id=2, kind="predict", begin_s=START_S + 7, facts={"trains": False})
+    run.now = START_S + 9
+    assert reader(run).scene().loop.phase == "train"
+
+
+@pytest.mark.parametrize(("line", "is_over"), [(8, True), (9, False), (12, False), (13, True)])
+def test_a_loop_of_the_script_is_over_when_no_thread_is_in_its_lines(script, line, is_over):
+    main = Thread(
+        "main", (Frame("/lib/keras/src/x.py", 10, "call", False), user_frame(script, line))
+    )
+    found = Loop("custom", None, START_S, 5, 1, "train", facts={"body": [script, 9, 12]})
+    assert has_left(found, (main,)) is is_over
+
+
+def test_a_loop_whose_lines_or_threads_are_not_known_is_not_over(script):
+    main = Thread("main", (user_frame(script, 99),))
+    deep = Thread("main", (user_frame(script, 99),) * 80)
+    body = {"body": [script, 9, 12]}
+    for facts, threads in [({}, (main,)), (body, ()), (body, (deep,)), ({"body": "?"}, (main,))]:
+        assert not has_left(Loop("custom", None, 0.0, 5, 1, "train", facts=facts), threads)
+
+
+def user_frame(file, line):
+    return Frame(file, line, "train", True)
 
 
 def test_a_loop_that_has_ended_is_over(run):

@@ -209,6 +209,7 @@ def test_a_call_inside_a_watched_call_is_not_counted_again(tf):
 def test_the_time_keras_takes_for_its_logs_is_added_up_for_the_thread(tf):
     tf.Model().train_on_batch(1)
     (thread,) = _thread_calls.threads.values()
+    thread.settle()
     assert thread.logs_s == pytest.approx(0.01, abs=1e-3)
 
 

@@ -29,6 +29,22 @@ def seen(function, *args):
     return found
 
 
+def test_a_body_knows_its_first_and_last_line():
+    def script(found):
+        for number in range(3):
+            if number == 1:
+                continue
+            for _ in range(2):
+                pass
+            with contextlib.suppress(KeyError):
+                found.append(loop())
+        return found
+
+    (first, *_) = seen(script)
+    begin = script.__code__.co_firstlineno
+    assert first.lines == (begin + 1, begin + 7)
+
+
 def test_a_call_outside_any_loop_is_in_none():
     def script(found):
         found.append(here())

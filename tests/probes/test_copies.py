@@ -197,7 +197,7 @@ def test_memory_is_bounded(state, constants, loop, monkeypatch):
     window = state.kept["copies_window"]
     for _ in range(100):
         constants.convert_to_eager_tensor(0.0)
-    assert len(window.times) == 10
+    assert len(window.copies.times()) == 10
 
 
 def copied(constants, value, takes_s):

@@ -238,6 +238,22 @@ def test_a_run_is_stopped_after_the_steps_the_user_counts(model, state, monkeypa
     assert len(state.writer.rows("steps")) == 8, "eight calls of four steps"
 
 
+@pytest.mark.parametrize("hook", ["_on_test_batch_end", "_on_predict_batch_end"])
+def test_a_run_is_stopped_when_its_time_is_up_in_validation_and_prediction_too(
+    model, state, monkeypatch, hook
+):
+    stopped = []
+    monkeypatch.setattr("quickfit.probes.session.stop_now", lambda: stopped.append(hook))
+    monkeypatch.setattr("quickfit.probes.stopping.now", lambda: 50.0)
+    own = type(model).lists([], model)
+    state.stop_steps, state.stop_at_s = 0, 51.0
+    getattr(own, hook)()
+    assert stopped == [], "`--steps` counts training steps"
+    state.stop_at_s = 50.0
+    getattr(own, hook)()
+    assert stopped == [hook]
+
+
 def test_a_list_of_callbacks_that_the_user_drives_is_no_loop(model, state):
     own = type(model).lists([], model)
     own.on_train_begin()

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from graphs import PAIRS, Graph
@@ -98,3 +99,37 @@ def test_nothing_is_noted_without_a_frame_or_without_the_names(state):
 def test_an_odd_model_tells_what_it_can(state):
     odd = SimpleNamespace(f_locals={"epoch_iterator": None})
     assert noted(SimpleNamespace(), odd, state) == {}
+
+
+class Batches:
+    """A PyDataset whose properties are code of the user's, which the probe must not run."""
+
+    def __init__(self, **given):
+        vars(self).update(given)
+
+    @property
+    def workers(self):
+        raise AssertionError
+
+
+def fed_by(**adapter):
+    made = frame((spec([None, 8, 8, 3]), spec([None])))
+    vars(made.f_locals["epoch_iterator"].data_adapter).update(adapter)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("adapter", "examples"),
+    [
+        ({"_first_batches": [(np.zeros((24, 8)), np.zeros(24))] * 2}, 24),
+        ({"_first_batches": [(np.zeros((24, 8)), np.zeros(24)), (np.zeros((9, 8)), None)]}, None),
+        ({"py_dataset": Batches(batch_size=24, shuffle=True)}, 24),
+        ({"py_dataset": Batches(batch_size=24, batch=9)}, None),
+        ({"py_dataset": Batches(batch_size="24")}, None),
+        ({"py_dataset": Batches(batch_size=True)}, None),
+        ({"py_dataset": Batches()}, None),
+        ({}, None),
+    ],
+)
+def test_the_examples_of_a_batch_that_python_makes_are_noted(state, adapter, examples):
+    assert noted(model(), fed_by(**adapter), state).get("batch_examples") == examples

@@ -4,6 +4,7 @@ The loops of this file stand for those of scripts; what they call only lets time
 """
 
 import contextlib
+import itertools
 import threading
 
 import pytest
@@ -315,6 +316,20 @@ def test_an_eager_loop_with_a_tape_has_its_work_timed(tf):
     assert '"trains": true' in loop["facts"]
     assert '"eager_loop": true' in loop["facts"]
     assert [parts(step) for step in tf.steps()] == [{"wait_s": 5, "call_s": 33}] * 6
+
+
+def test_an_eager_loop_with_tapes_is_watched_beyond_the_steps_that_are_watched_in_full(tf, state):
+    def script():
+        optimizer = tf.BaseOptimizer()
+        for number in range(3 * ALL_WATCHED):
+            with tf.GradientTape() as tape:
+                tf.takes(0.01)
+            optimizer.apply_gradients(tape.gradient(number, []))
+
+    script()
+    loop = only_loop(tf)
+    assert not state.probes["calls"].is_off, state.probes["calls"].detail
+    assert len(tf.steps(loop["id"])) == 3 * ALL_WATCHED
 
 
 def test_an_eager_loop_over_arrays_begins_its_steps_with_the_tape(tf):
@@ -726,6 +741,51 @@ def test_a_run_is_stopped_after_the_steps_that_were_asked_for(tf, state, monkeyp
     with pytest.raises(Stopped):
         long_loop(tf)
     assert len(tf.steps()) == 12
+
+
+@pytest.mark.parametrize("limit", ["steps", "seconds"])
+def test_the_step_that_ends_a_run_is_written_once(tf, state, monkeypatch, limit):
+    class Stopped(BaseException):
+        pass
+
+    def leave():
+        raise Stopped
+
+    monkeypatch.setattr("quickfit.probes.stopping.leave", leave)
+    monkeypatch.setattr("quickfit.probes.session._stop_background", lambda: None)
+    if limit == "steps":
+        state.stop_steps = 12
+    else:
+        monkeypatch.setattr("quickfit.probes.stopping.now", tf.clock)
+        state.stop_at_s = tf.clock.now_s + 2.5
+    with pytest.raises(Stopped):
+        long_loop(tf)
+    steps = tf.steps()
+    assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
+    assert steps[-1]["step"] >= 12
+    assert all(a["end_s"] <= b["begin_s"] for a, b in itertools.pairwise(steps))
+    assert all(step["begin_s"] < step["end_s"] for step in steps)
+
+
+@pytest.mark.parametrize("batches", [20, 3 * ALL_WATCHED])
+def test_an_interrupt_while_a_step_is_written_does_not_write_it_twice(tf, state, batches):
+    """A Ctrl-C raises on whichever line of ours runs: here, right after the step was written."""
+    add_step = state.writer.add_step
+    written = []
+
+    def add_and_interrupt(row):
+        add_step(row)
+        written.append(row)
+        if len(written) == batches:
+            raise KeyboardInterrupt
+
+    state.writer.add_step = add_and_interrupt
+    with pytest.raises(KeyboardInterrupt):
+        long_loop(tf, batches=2 * batches)
+    tf.finish()
+    steps = tf.steps()
+    assert len(steps) == batches
+    assert all(a["end_s"] <= b["begin_s"] for a, b in itertools.pairwise(steps))
 
 
 def test_a_run_that_ends_is_not_ended_once_more_by_its_last_step(tf, state, monkeypatch):

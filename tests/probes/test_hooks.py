@@ -1,7 +1,9 @@
 """Hooks notice library code without a frame in a traceback or a change the user could see."""
 
+import _thread
 import inspect
 import itertools
+import time
 import traceback
 from collections import deque
 from threading import Thread, get_ident
@@ -10,7 +12,15 @@ from unittest import mock
 import pytest
 
 from quickfit.probes import _hooks
-from quickfit.probes._hooks import TimedFunction, notice_calls, timed_iterator, wrap_quick
+from quickfit.probes._hooks import (
+    TimedFunction,
+    call_once,
+    notice_calls,
+    paired,
+    stamper,
+    timed_iterator,
+    wrap_quick,
+)
 
 
 def functions_below(error):
@@ -217,23 +227,27 @@ def timed(clock, monkeypatch):
             raise ValueError("mine")
         return [value]
 
-    times = deque(maxlen=5)
-    return TimedFunction(convert, times, get_ident()), times
+    stamps = deque(maxlen=10)
+    return TimedFunction(convert, stamps, get_ident()), stamps
+
+
+def times(stamps):
+    return [took_s for _, took_s in paired(stamps)]
 
 
 def test_a_timed_function_returns_what_it_returned_and_each_call_is_timed(timed):
-    function, times = timed
+    function, stamps = timed
     assert function(3) == [3]
     assert function(4, takes_s=2.5) == [4]
-    assert list(times) == [1.0, 2.5]
+    assert times(stamps) == [1.0, 2.5]
 
 
 def test_an_error_in_a_timed_function_shows_no_frame_of_ours_and_is_timed(timed):
-    function, times = timed
+    function, stamps = timed
     with pytest.raises(ValueError, match="mine") as caught:
         function(None)
     assert functions_below(caught.value) == ["convert"]
-    assert list(times) == [1.0]
+    assert times(stamps) == [1.0]
 
 
 def test_a_wrong_argument_of_a_timed_function_is_told_as_ever(timed):
@@ -242,16 +256,61 @@ def test_a_wrong_argument_of_a_timed_function_is_told_as_ever(timed):
 
 
 def test_timed_calls_inside_timed_calls_are_timed_each(timed):
-    function, times = timed
+    function, stamps = timed
     function(1, inner=lambda: function(2, takes_s=4.0))
-    assert list(times) == [4.0, 5.0]
+    assert times(stamps) == [4.0, 5.0]
 
 
 def test_the_times_of_a_function_that_is_called_very_often_stay_bounded(timed):
-    function, times = timed
+    function, stamps = timed
     for _ in range(100):
         function(1)
-    assert len(times) == 5
+    assert len(times(stamps)) == 5
+
+
+def test_a_function_is_timed_only_where_that_is_wanted(timed):
+    function, stamps = timed
+    frames = []
+    wanted = TimedFunction(
+        function.__wrapped__, stamps, get_ident(), lambda frame: not frames.append(frame.f_lineno)
+    )
+    wanted(1)
+    unwanted = TimedFunction(function.__wrapped__, stamps, get_ident(), lambda frame: False)
+    unwanted(1)
+    assert times(stamps) == [1.0]
+    assert len(frames) == 1
+
+
+class OnceEachTime:
+    """Gives a new object for each call, as a watched method does."""
+
+    def __init__(self, make):
+        self.make = make
+
+    @property
+    def __call__(self):
+        return self.make()
+
+
+@pytest.mark.parametrize("kind", ["timed", "once"])
+def test_a_ctrl_c_during_a_call_into_c_reaches_the_script(kind):
+    """A finalizer in Python would be the first code to run after it, and swallow the interrupt."""
+    stamps = deque()
+    interrupt = _thread.interrupt_main  # it only marks the signal as one to be handled
+    if kind == "timed":
+        call = TimedFunction(interrupt, stamps, get_ident())
+    else:
+        ends = stamper(stamps, time.perf_counter)
+        call = OnceEachTime(lambda: call_once(interrupt, ends))
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    assert stamps[-1] > 0, "the end was noted all the same"
+
+
+def test_calls_that_have_not_ended_have_no_time():
+    assert paired([-1.0, -2.0, 3.0]) == [(1, 1.0)]
+    assert paired([5.0, -6.0, 8.0, -9.0]) == [(0, 2.0)]
+    assert paired([-1.0, 2.0, -3.0, -4.0, 6.0, 9.0]) == [(0, 1.0), (2, 2.0), (1, 6.0)]
 
 
 def test_a_timed_function_looks_as_before(timed):
@@ -262,16 +321,16 @@ def test_a_timed_function_looks_as_before(timed):
 
 
 def test_calls_from_another_thread_are_not_timed(timed):
-    function, times = timed
+    function, stamps = timed
     found = []
     thread = Thread(target=lambda: found.append(function(3)))
     thread.start()
     thread.join()
     assert found == [[3]]
-    assert list(times) == []
+    assert times(stamps) == []
 
 
 def test_a_timed_function_may_be_handed_to_others(timed):
-    function, times = timed
+    function, stamps = timed
     assert list(map(function, [1, 2])) == [[1], [2]]
-    assert list(times) == [1.0, 1.0]
+    assert times(stamps) == [1.0, 1.0]

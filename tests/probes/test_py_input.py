@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import threading
 import traceback
 from types import ModuleType, SimpleNamespace
 
@@ -63,6 +64,31 @@ class Squares:
 
     def __getitem__(self, index):
         return index * index
+
+
+def test_of_a_librarys_pydataset_the_line_that_made_it_is_known(adapters, state, monkeypatch):
+    # The class is one of a library, and so is the function that makes it.
+    source = (
+        "class Images(Base):\n"
+        "    workers, use_multiprocessing = 1, False\n"
+        "    def __init__(self): super().__init__()\n"
+        "    def __getitem__(self, index): return index\n"
+        "def flow_from_directory(): return Images()\n"
+    )
+    base = type("PyDataset", (), {"__init__": lambda self: None})
+    library = {"Base": base, "__name__": "keras"}
+    exec(compile(source, threading.__file__, "exec"), library)
+    py_input._patch_py_datasets(
+        SimpleNamespace(PyDatasetAdapter=adapters.py_dataset, PyDataset=base)
+    )
+    made = library["flow_from_directory"]()
+    line = sys._getframe().f_lineno - 1
+    adapters.py_dataset(made).get_tf_dataset()
+    (watched,) = state.py_inputs
+    assert watched.place.file == threading.__file__
+    assert watched.made_at[:2] == (__file__, line)
+    py_input.write_totals(state)
+    assert state.writer.rows("py_inputs")[-1][-2:] == (__file__, line)
 
 
 def test_a_generator_is_counted_and_named(adapters, state):
@@ -173,7 +199,7 @@ def test_totals_belong_to_the_loop_that_runs(state, monkeypatch, clock):
     assert [row[2] for row in state.writer.rows("py_inputs")] == [None, 6]
     assert state.writer.rows("py_inputs")[0] == (
         *(1, 100.0, None, "generator", "g"),
-        *(None, None, 1, 0, 0.0, 0.0, 0),
+        *(None, None, 1, 0, 0.0, 0.0, 0, None, None),
     )
 
 

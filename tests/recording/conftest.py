@@ -77,6 +77,7 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         ],
         "stacks": [(1, "main", "[1, 2]"), (2, "input", "[1]"), (3, "main", "[3, 2]")],
         "samples": [(101.0 + number / 2, number % 3 + 1, 1, 4) for number in range(20)],
+        "line_times": [(101.0, 2, 1, 0.25), (101.0, None, 2, 0.125)],
         "threads": [(101.0, 4711, "MainThread", "main", 1), (101.0, None, "", "input", 2)],
         "raises": [
             (102.0, 0.2, "input", "OSError", "no such file", SCRIPT, 2, SCRIPT, 3, 70),
@@ -94,6 +95,18 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             (100.0 + number, kind, 100 + number, 4096 if kind == "tensors" else None)
             for number in range(12)
             for kind in ("tensors", "graphs")
+        ],
+        "holders": [
+            (
+                100.0 + number,
+                json.dumps([[SCRIPT, "", "kept"]]),
+                "list",
+                number,
+                10**6 * number,
+                None if number else 9,
+                "arrays",
+            )
+            for number in range(12)
         ],
         "device_memory": [
             ("GPU:0", 100.0 + number, 10**9 + number, None if number else 2 * 10**9)
@@ -155,7 +168,8 @@ def _py_input(number: int, source: str) -> tuple[Any, ...]:
     workers = 2 if source == "pydataset" else 1
     made = number + 1
     at_s = 100.0 + STEP_S * made
-    return (1, at_s, 1, source, "batches", SCRIPT, 2, workers, made, 0.15 * made, 0.1 * made, 1)
+    totals = (workers, made, 0.15 * made, 0.1 * made, 1)
+    return (1, at_s, 1, source, "batches", SCRIPT, 2, *totals, SCRIPT, 4)
 
 
 def _trace(number: int) -> tuple[Any, ...]:

@@ -336,7 +336,7 @@ NEW_COLUMNS = {
 }
 NEW_TABLES = [
     *("calls", "copies", "thread_groups", "data_folders", "objects"),
-    *("device_memory", "allocations", "hooks"),
+    *("device_memory", "allocations", "hooks", "holders"),
 ]
 
 
@@ -443,6 +443,49 @@ def test_the_row_at_fault_is_named(file, change):
 def test_steps_that_no_clock_could_have_seen_are_damage(file, change, change_of, shown):
     change(file, f"UPDATE steps SET {change_of}")
     assert damage(file) == f"table steps, {shown}, out of order"
+
+
+@pytest.mark.parametrize(
+    ("change_of", "span"),
+    [
+        ("end_s = begin_s", "from 108.2 to 108.2 s"),
+        ("end_s = begin_s - 1", "from 108.2 to 107.2 s"),
+        ("begin_s = begin_s - 1, end_s = end_s - 1", "from 107.2 to 107.395 s"),
+    ],
+)
+def test_a_single_odd_step_is_left_out_with_a_note(file, change, change_of, span):
+    change(file, f"UPDATE steps SET {change_of} WHERE step = 41")
+    recording = read(file)
+    steps = [row["step"] for row in recording.main.rows("steps")]
+    assert steps == [step for step in range(60) if step != 41]
+    assert recording.problems == [
+        f"1 step was left out of the recording (table steps, row 41: a step {span}, out of order)."
+    ]
+    assert read(file.parent).problems == recording.problems
+
+
+def test_a_step_that_was_written_twice_counts_once(file, change):
+    """As quickfit 0.1.0 did at the end of `--steps` and `--for`."""
+    change(file, "INSERT INTO steps SELECT * FROM steps WHERE step = 59")
+    recording = read(file)
+    assert len(recording.main.rows("steps")) == 60
+    assert len(recording.problems) == 1
+
+
+def test_a_recording_of_one_step_that_was_written_twice_is_read(file, change):
+    change(file, "DELETE FROM steps WHERE step > 0")
+    change(file, "INSERT INTO steps SELECT * FROM steps")
+    assert len(read(file).main.rows("steps")) == 1
+
+
+@pytest.mark.parametrize(("odd", "is_read"), [(3, True), (4, False)])
+def test_few_odd_steps_are_left_out_and_many_are_damage(file, change, odd, is_read):
+    change(file, f"UPDATE steps SET end_s = begin_s WHERE step < {odd}")
+    if is_read:
+        assert len(read(file).main.rows("steps")) == 57
+        assert "3 steps were left out" in read(file).problems[0]
+    else:
+        assert damage(file) == "table steps, row 0: a step from 100 to 100 s, out of order"
 
 
 def test_steps_of_two_loops_may_take_turns(file, change):

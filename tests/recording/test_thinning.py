@@ -189,10 +189,14 @@ def test_nothing_is_below_the_first_bin(seconds):
 # Two series of each table, and the columns that tell them apart.
 SERIES = {
     "pipelines": ("iterator", lambda at_s, n: (n, at_s, 1, 0.5, 1, "[]")),
-    "py_inputs": ("id", lambda at_s, n: (n, at_s, 1, "g", "n", None, None, 1, at_s, 0.0, 0.0, 0)),
+    "py_inputs": (
+        "id",
+        lambda at_s, n: (n, at_s, 1, "g", "n", None, None, 1, at_s, 0.0, 0.0, 0, None, None),
+    ),
     "machine": ("1", lambda at_s, n: (at_s, *(0,) * (len(columns("machine")) - 1))),
     "thread_groups": ("name", lambda at_s, n: (f"group {n}", at_s, 1, at_s, None)),
     "objects": ("kind", lambda at_s, n: (at_s, f"kind {n}", at_s, None)),
+    "holders": ("names", lambda at_s, n: (at_s, f'["{n}"]', "list", 1, at_s, None, "arrays")),
     "device_memory": ("device", lambda at_s, n: (f"GPU:{n}", at_s, at_s, None)),
     "threads": ("name", lambda at_s, n: (at_s, n, f"thread {n}", "main", 1)),
     "raises": ("line", lambda at_s, n: (at_s, 0.2, "main", "E", "", "a.py", n, None, None, 1)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quickfit.findings import (
+    AccountNode,
     Breakdown,
     BreakdownPart,
     Clear,
@@ -18,6 +19,9 @@ from quickfit.findings import (
     FixClass,
     Gain,
     Location,
+    MemoryAccount,
+    MemoryGrowth,
+    MemoryNode,
     NotChecked,
     Overhead,
     Phase,
@@ -130,8 +134,70 @@ def diagnosis(*findings: Finding, **changes: object) -> Diagnosis:
         not_checked=(),
         overhead=OVERHEAD,
         outcome=RunOutcome("finished", exit_code=0),
+        account=account() if findings else None,
     )
     return replace(base, **changes)
+
+
+def account() -> AccountNode:
+    """Return where the time of a run of 60 seconds went."""
+    fit = Location(here("train.py"), 88, "model.fit(batches(), epochs=3)")
+    line = Location(here("train.py"), 31, "image = image.resize((160, 160))")
+    stage = _node("input_line", line.text, 25.0, where=line, detail="1,450 samples", loop=1)
+    wait = _node("input_wait", "waiting for input", 30.0, children=(stage,), where=line, loop=1)
+    wait = replace(wait, low_s=29.0, high_s=31.0, limited_by="one Python thread makes all batches")
+    step = _node("step", "the train step", 17.0, count=415, where=fit, loop=1)
+    parts = (wait, step, _node("callbacks", "callbacks", 2.0, loop=1))
+    return _node(
+        "run",
+        "the run",
+        60.0,
+        count=1,
+        children=(
+            _node(
+                "before_training",
+                "before training",
+                8.0,
+                children=(_node("imports", "imports", 6.0),),
+            ),
+            _node("loop", "fit", 49.0, count=415, where=fit, loop=1, children=parts),
+            _node("after_training", "after training", 3.0),
+        ),
+    )
+
+
+def _node(name: str, label: str, seconds: float, **given: object) -> AccountNode:
+    return AccountNode(name, label, seconds, seconds, seconds, seconds / 60.0, **given)
+
+
+MEMORY = MemoryAccount(
+    at_s=1042.5,
+    bytes=2.2e9,
+    end_bytes=2.1e9,
+    limit_bytes=8 * 10**9,
+    growth=(MemoryGrowth("step", 8.4e6, 8.3e6, 8.6e6),),
+    parts=(
+        MemoryNode(
+            "script",
+            "held by names of the script",
+            1.5e9,
+            0.68,
+            parts=(
+                MemoryNode(
+                    "history",
+                    "`history`",
+                    1.5e9,
+                    0.68,
+                    growth=(MemoryGrowth("step", 8.4e6, 8.3e6, 8.6e6),),
+                    where=Location("/home/user/train.py", 22, "history.append(h)"),
+                    detail="180 things, mostly tensors",
+                ),
+            ),
+        ),
+        MemoryNode("libraries", "code, libraries and what was set up before", 6e8, 0.27),
+        MemoryNode("rest", "weights, activations and the pools of TensorFlow", 1e8, 0.05),
+    ),
+)
 
 
 def full_diagnosis() -> Diagnosis:
@@ -153,6 +219,7 @@ def full_diagnosis() -> Diagnosis:
         notes=("The machine was busy: other processes took 18 % of the cores.",),
         early=EarlyVerdict("compute-bound: the model is the limit", at_step=20, held=False),
         phases=PHASES,
+        memory=MEMORY,
     )
 
 

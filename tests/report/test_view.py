@@ -11,13 +11,14 @@ from quickfit.findings import (
     Fix,
     FixClass,
     Gain,
+    Hunk,
     NotChecked,
     Phase,
     RunOutcome,
     Symptom,
 )
 from quickfit.report._sentences import EFFECTS
-from quickfit.report.view import view
+from quickfit.report.view import HunkView, view
 
 from report.builders import (
     BREAKDOWN,
@@ -26,6 +27,7 @@ from report.builders import (
     diagnosis,
     full_diagnosis,
     generator_finding,
+    here,
     map_finding,
     memory_finding,
 )
@@ -148,7 +150,26 @@ def test_a_bar_never_exceeds_the_whole():
 def test_an_example_is_shown_only_where_the_code_was_not_recognised():
     fix = Fix("t", FixClass.SAME_RESULTS, before="a", after="b", example="c")
     shown = view(diagnosis(map_finding(fix=fix))).findings[0].fix
-    assert (shown.before, shown.after, shown.example) == (("a",), ("b",), ())
+    assert shown.hunks == (HunkView("", ("a",), ("b",)),)
+    assert shown.example == ()
+
+
+def test_a_change_in_several_places_names_each_of_them(at_home):
+    hunks = (Hunk(here("train.py"), 3, "", "import b"), Hunk(here("feed.py"), 9, "x", "y"))
+    fix = Fix("t", FixClass.SAME_RESULTS, before="x", after="import b\ny", hunks=hunks)
+    shown = view(diagnosis(map_finding(fix=fix))).findings[0].fix
+    assert shown.hunks == (
+        HunkView("train.py:3", (), ("import b",)),
+        HunkView("feed.py:9", ("x",), ("y",)),
+    )
+
+
+def test_what_a_change_takes_away_is_shortened_and_what_it_brings_is_not():
+    long = "\n".join(f"line{n}" for n in range(40))
+    fix = Fix("t", FixClass.SAME_RESULTS, hunks=(Hunk("a.py", 11, long, long),))
+    (shown,) = view(diagnosis(map_finding(fix=fix))).findings[0].fix.hunks
+    assert shown.before == ("line0", "line1", "line2", "line3", "line4", "… to line 50")
+    assert shown.after == tuple(long.split("\n"))
 
 
 def test_every_class_of_fix_has_words():
@@ -203,7 +224,8 @@ def first_step_of(*phases, breakdown=None):
 
 
 def test_the_time_to_the_first_step_is_told_by_phase_without_the_small_ones():
-    assert view(full_diagnosis()).first_step == (
+    without_clock = replace(full_diagnosis(), account=None)
+    assert view(without_clock).first_step == (
         "after 8.2 s: imports 3.1 s, data 400 ms (train.py:12), other Python 300 ms (train.py:20), "
         "tracing 1.2 s, shuffle fill 2.5 s (10,000 elements, train.py:31), first batch 200 ms, "
         "first step 450 ms"

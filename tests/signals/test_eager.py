@@ -2,7 +2,8 @@
 
 import pytest
 
-from hand_runs import hand_run
+from hand_runs import TF, hand_run
+from quickfit.errors import SignalMissing
 from quickfit.signals.eager import delay_share, eager_step
 
 OPS = {"steps": 10, "ops": 1000, "ops_s": 0.4, "median_s": 1e-4, "heavy_s": 0.2}
@@ -49,3 +50,28 @@ def test_a_thread_that_stands_in_line_for_a_core_does_not_wait():
     unread = looked(cpu_s=0.03)
     unread.recording.main.tables["machine"] = []
     assert eager_step(unread).busy_share == pytest.approx(0.3)
+
+
+def sampled(starting, computing):
+    """Return an eager loop that nobody looked at, with samples of Python and of an operation."""
+    stacks = [
+        (((f"{TF}/util/dispatch.py", "op_dispatch_handler"),), 31, starting),
+        (((f"{TF}/ops/gen_math_ops.py", "mat_mul"),), 31, computing),
+        (((f"{TF}/ops/gen_resource_variable_ops.py", "read_variable_op"),), 31, starting),
+    ]
+    given = {"step_s": 2.0, "call_s": 2.0, "cpu_s": 1.9, "base": {"steps": 4}}
+    return hand_run("custom", stacks=stacks, facts={"eager_loop": True}, **given)
+
+
+def test_samples_tell_what_is_certain_where_nobody_looked():
+    step = eager_step(sampled(10, 20))
+    assert step.ops is None
+    assert step.share == pytest.approx(0.35, abs=0.02)  # the low end of a half
+    assert step.evidence()[0].value == step.share
+    low, likely, high = step.after_s
+    assert 2.0 > low > likely > high
+
+
+def test_a_few_samples_of_python_are_no_eager_step():
+    with pytest.raises(SignalMissing, match="a look at the operations"):
+        eager_step(sampled(1, 20))

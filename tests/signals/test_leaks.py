@@ -7,7 +7,7 @@ import pytest
 
 from memory_runs import filling, flat, memory_run, rising
 from quickfit.errors import SignalMissing
-from quickfit.signals.leaks import goes_on, memory_leak
+from quickfit.signals.leaks import goes_on, memory_leak, pools_bytes, rate_interval
 
 
 def swinging(level, by, seed=1):
@@ -75,9 +75,48 @@ def test_pages_of_a_mapped_file_are_not_counted():
     assert memory_leak(memory_run(rss=rising(5e6, 6e8), file_bytes=rising(5e6))) is None
 
 
-def test_it_takes_some_seconds():
-    with pytest.raises(SignalMissing, match="15 seconds"):
-        memory_leak(memory_run(seconds=10, rss=rising(2e7, 6e8)))
+def test_large_growth_is_certain_after_a_few_readings_and_small_growth_is_not():
+    # 9 MB with every step, in ten readings; 50 kB with every step, in eighty.
+    assert memory_leak(memory_run(seconds=7, rss=rising(9e7, 6e8))) is not None
+    assert memory_leak(memory_run(seconds=12, rss=rising(5e5, 6e8))) is None
+    assert memory_leak(memory_run(seconds=40, rss=rising(5e5, 6e8))) is None
+
+
+def test_without_readings_nothing_is_said():
+    with pytest.raises(SignalMissing, match="readings of memory"):
+        memory_leak(memory_run(seconds=4, rss=rising(9e7, 6e8)))
+
+
+def test_the_rate_has_an_interval_that_its_parts_give():
+    leak = memory_leak(memory_run(rss=rising(2e6, 6e8)))
+    assert leak.low == pytest.approx(2e5, rel=0.05)
+    assert leak.high == pytest.approx(2e5, rel=0.05)
+    leak = memory_leak(memory_run(rss=swinging(rising(3e6, 6e8), 2e7)))
+    assert leak.low < 3e5 < leak.high
+
+
+def wandering(seed):
+    """Return a level that goes up or down by chance, from reading to reading."""
+    draws, level, points = random.Random(seed), 0.0, []
+    for step in range(64):
+        level += draws.gauss(0, 1e7)
+        points.append((float(step), level))
+    return points
+
+
+def test_what_wanders_is_seldom_taken_for_growth():
+    intervals = [rate_interval(wandering(seed)) for seed in range(300)]
+    assert sum(low > 0 for low, _ in intervals) <= 0.08 * len(intervals)
+    # What else a leak must do, it hardly ever does too.
+    told = [seed for seed in range(300) if rate_interval(wandering(seed))[0] > 0
+            and goes_on(wandering(seed))]  # fmt: skip
+    assert len(told) <= 0.05 * 300
+
+
+def test_pools_explain_less_in_a_longer_time():
+    assert pools_bytes(3) == 1e8
+    assert pools_bytes(30) == 3e7
+    assert pools_bytes(3600) == 9e6
 
 
 def test_parts_without_readings_say_nothing():

@@ -3,7 +3,7 @@
 import pytest
 
 from hand_runs import hand_run
-from quickfit.signals.step_cost import batch_size, planned_s, step_cost
+from quickfit.signals.step_cost import batch_size, step_cost
 
 
 def fit(**facts):
@@ -38,5 +38,12 @@ def test_a_size_that_nobody_knows_is_none(batch):
     assert batch_size(fit(batch_size=None, batch=batch)) is None
 
 
-def test_the_plan_is_what_fit_was_asked_for():
-    assert planned_s(fit(steps=10_000, epochs=3)) == pytest.approx(300, rel=0.01)
+def test_beside_other_programs_the_share_of_python_is_that_of_a_free_machine():
+    signals = fit()
+    base = {"input_wait_s": 0.0, "callback_s": 0.0, "cpu_cores": 0.3, "steps": 1005}
+    given = {"input": "arrays", "batch_size": 2}
+    busy = hand_run(
+        "fit", stacks=[], step_s=0.02, cpu_s=0.006, facts=given, base={**base, "delay_share": 0.5}
+    )
+    assert step_cost(signals).python_share == pytest.approx(0.6, rel=0.02)
+    assert step_cost(busy).python_share == pytest.approx(0.6, rel=0.02)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.source.keepers import keepers
+from quickfit.source.keepers import additions_to, keepers, line_of_function
 
 HEAD = "losses = []\ncache = {}\n"
 
@@ -90,3 +90,45 @@ def test_what_another_method_makes_again_is_left_out():
 
 def test_broken_text_has_none():
     assert keepers("for x in:\n") == []
+
+
+ADDS = """\
+history = []
+class Loader:
+    def load(self, i):
+        if i not in self.seen:
+            self.seen[i] = read(i)
+        self.last = i
+def train():
+    for x in ds:
+        memory.assign(tf.concat([memory, x], 0))
+        rows = np.concatenate([rows, x])
+        history.append(x)
+        history[0] = x
+    table.update(x)
+    history.append(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("history", [(11, "train", "", False, True), (14, "train", "", False, False)]),
+        ("self.seen", [(5, "load", "Loader", True, False)]),
+        (".seen", [(5, "load", "Loader", True, False)]),
+        ("memory", [(9, "train", "", False, True)]),
+        ("rows", [(10, "train", "", False, True)]),
+        ("table", [(13, "train", "", True, False)]),
+        ("self.last", []),
+        ("x", []),
+    ],
+)
+def test_the_lines_that_add_to_a_name_are_found(name, expected):
+    found = additions_to(ADDS, name)
+    assert [(a.line, a.function, a.owner, a.is_by_key, a.in_loop) for a in found] == expected
+
+
+def test_a_text_that_is_no_python_adds_nothing():
+    assert additions_to("for x in", "x") == []
+    assert line_of_function("def", "f") is None
+    assert line_of_function(ADDS, "load") == 3

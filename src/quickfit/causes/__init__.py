@@ -20,7 +20,7 @@ def catalogue() -> dict[str, Cause]:
     """Return every cause by its public id, in alphabetical order."""
     found: dict[str, Cause] = {}
     for package in pkgutil.iter_modules(__path__):
-        if package.ispkg:
+        if package.ispkg and not package.name.startswith("_"):
             path = importlib.import_module(f"{__name__}.{package.name}").__path__
             for module in pkgutil.iter_modules(path):
                 cause = _load(f"{__name__}.{package.name}.{module.name}")

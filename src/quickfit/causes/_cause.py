@@ -21,6 +21,10 @@ from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.program import Module, Program
 from quickfit.signals import Signals
+from quickfit.signals.intervals import is_at_least
+
+# Below a tenth of the step time the gain is smaller than the noise between runs.
+MIN_WAIT_SHARE = 0.10
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Cause:
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
         counts_start: the time before the first step is part of what it costs.
+        is_general: it names a large part of the time that no other cause explains.
         resource: what an input with this cause has run out of; empty where measuring tells.
         name: the public id, from the file's name; set by the catalogue.
         page: the file's docstring; set by the catalogue.
@@ -50,6 +55,7 @@ class Cause:
     changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
     counts_start: bool = False
     resource: str = ""
+    is_general: bool = False
     name: str = ""
     page: str = ""
 
@@ -59,6 +65,21 @@ def waiting(signals: Signals) -> Evidence:
     wait = signals.wait
     detail = f"{wait.requests} steps, {wait.source}"
     return Evidence("step time spent waiting for input", wait.share, "share", detail)
+
+
+def waits_for_input(signals: Signals) -> bool:
+    """Tell whether a step waits for input for so long that its cause is worth naming.
+
+    Raises:
+        SignalMissing: it does as far as was seen, but that may be chance.
+    """
+    wait = signals.wait
+    if wait.share < MIN_WAIT_SHARE:
+        return False
+    off = wait.error_share
+    within = (wait.share - off, min(wait.share + off, 1.0))
+    what = "steps, for how long they wait for input"
+    return is_at_least(MIN_WAIT_SHARE, wait.share, within, what)
 
 
 def silence_finding(signals: Signals, name: str) -> Finding | None:

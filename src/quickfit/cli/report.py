@@ -32,6 +32,10 @@ def report(
     format: Annotated[
         Format, typer.Option("--format", "-f", help="For people, or for programs.")
     ] = Format.TERMINAL,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="List every cause that was checked, or could not be."),
+    ] = False,
 ) -> None:
     """Print the report of a recording again."""
     from quickfit import diagnosis
@@ -44,7 +48,7 @@ def report(
         return
 
     def write(stream: TextIO) -> None:
-        write_report(diagnosed, stream)
+        write_report(diagnosed, stream, verbose=verbose)
 
     answer(write)
 

@@ -1,15 +1,17 @@
-"""The changes that would remove what was found in a run, as candidates for a proof."""
+"""The changes that would remove what was found in a run: shown, or candidates for a proof."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes import catalogue
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import SignalMissing
-from quickfit.findings import Diagnosis, Finding
+from quickfit.findings import Diagnosis, Finding, Severity
 from quickfit.fixes.change import Change
+from quickfit.fixes.hunks import fix_from_change
 from quickfit.fixes.script import Project
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
@@ -50,13 +52,53 @@ def candidates(
     found: list[list[Candidate]] = []
     without: list[Unrecognised] = []
     for finding in diagnosis.findings:
-        changes, why = _changes(finding, signals, project)
-        changes = changes or changes_by_text(finding, texts)
+        changes, why = _all_changes(finding, signals, project, texts)
         if changes:
             found.append([Candidate(finding, change) for change in changes])
         else:
             without.append(Unrecognised(finding, why))
     return found, without
+
+
+def with_own_edits(findings: Sequence[Finding], signals: Signals) -> list[Finding]:
+    """Return findings with the edit that `quickfit fix` would make, where the code is recognised.
+
+    A finding that is only mentioned shows no fix, and costs no parsing.
+    """
+    texts = {file: signals.source_text(file) for file in signals.source_files()}
+    project = Project(texts)
+    return [
+        finding
+        if finding.severity == Severity.MENTION
+        else _with_own_edit(finding, signals, project, texts)
+        for finding in findings
+    ]
+
+
+def _with_own_edit(
+    finding: Finding, signals: Signals, project: Project, texts: Mapping[str, str]
+) -> Finding:
+    if finding.fix is not None and finding.fix.hunks:
+        return finding
+    changes, _ = _all_changes(finding, signals, project, texts)
+    if not changes or not all(file in texts for file in changes[0].files):
+        return finding
+    fix, advice = fix_from_change(changes[0], texts), finding.fix
+    if advice is not None:
+        # Of one edit the cause may know more to say.
+        says_more = advice.before and fix.note and advice.note.startswith(fix.note)
+        note = advice.note if says_more else fix.note
+        fix = dataclasses.replace(fix, note=note, short_way=advice.short_way)
+    return dataclasses.replace(finding, fix=fix)
+
+
+def _all_changes(
+    finding: Finding, signals: Signals, project: Project, texts: Mapping[str, str]
+) -> tuple[list[Change], str]:
+    """Return the changes by what was measured, else by text alone; and why there are none."""
+    own = next((loop for loop in signals.loops if loop.id == finding.loop), None)
+    changes, why = _changes(finding, signals.about(own) if own else signals, project)
+    return changes or changes_by_text(finding, texts), why
 
 
 def _changes(finding: Finding, signals: Signals, project: Project) -> tuple[list[Change], str]:

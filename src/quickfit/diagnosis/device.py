@@ -20,7 +20,7 @@ def device_verdict(main: ProcessRecording, signals: Signals) -> DeviceVerdict:
     devices = facts.get("tensorflow_devices")
     requests = _requests(signals.process)
     if not isinstance(devices, list):
-        return _unknown(machine)
+        return _unknown(machine, has_loop=bool(signals.process.rows("loops")))
     seen = tuple(str(name) for kind, name in devices if kind in ("GPU", "TPU"))
     if seen:
         hidden = [name for name in seen if name not in (facts.get("tensorflow_visible") or [])]
@@ -33,12 +33,9 @@ def device_verdict(main: ProcessRecording, signals: Signals) -> DeviceVerdict:
     return _no_accelerator(facts, requests)
 
 
-def _unknown(machine: tuple[str, ...]) -> DeviceVerdict:
-    return DeviceVerdict(
-        "unknown",
-        "no training loop was seen, so TensorFlow was not asked for its devices",
-        machine,
-    )
+def _unknown(machine: tuple[str, ...], *, has_loop: bool) -> DeviceVerdict:
+    why = "the run ended at once" if has_loop else "no training loop was seen"
+    return DeviceVerdict("unknown", f"{why}, so TensorFlow was not asked for its devices", machine)
 
 
 def _hidden_by_script(machine: tuple[str, ...], seen: tuple[str, ...]) -> DeviceVerdict:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from quickfit.account import loop_account, memory_account, time_account
+from quickfit.account.input_limit import limit_of_input
+from quickfit.account.planned import planned_weight
 from quickfit.causes import Cause, catalogue
 from quickfit.diagnosis import outcome
 from quickfit.diagnosis.breakdown import breakdown
+from quickfit.diagnosis.candidates import with_own_edits
 from quickfit.diagnosis.device import device_verdict
+from quickfit.diagnosis.earlier import early_verdict, withdrawn
 from quickfit.diagnosis.first_step import phases
+from quickfit.diagnosis.headline_place import at_users_line
 from quickfit.diagnosis.inside import made_before
 from quickfit.diagnosis.memory import memory_severity, memory_verdict
 from quickfit.diagnosis.overhead import overhead
-from quickfit.diagnosis.overlap import of_the_whole, without_double_claims
+from quickfit.diagnosis.overlap import of_the_whole, without_double_claims, without_explained
 from quickfit.diagnosis.ranking import behind_the_first, ranked
-from quickfit.diagnosis.resource import limit_of_input
 from quickfit.diagnosis.silence import silent
-from quickfit.diagnosis.texts import proven_by_text
+from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
-from quickfit.findings import Clear, Diagnosis, EarlyVerdict, Finding, NotChecked, Severity, Symptom
+from quickfit.findings import Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -38,21 +43,29 @@ OWN_ERROR = "an error in quickfit:"
 def diagnose_recording(recording: Recording) -> Diagnosis:
     """Return the diagnosis of a run that was read."""
     signals = Signals(recording)
-    found, clear, not_checked = _ask_all(signals)
-    found += silent(signals, found)
+    account = time_account(signals)
+    findings, clear, not_checked = _ask_loops(signals)
     by_text, unread = proven_by_text(signals)
-    found, not_checked = found + by_text, not_checked + unread
-    parts = breakdown(signals)
-    shares = {part.name: part.share for part in parts.parts} if parts else {}
-    worth = [finding for finding in found if _is_worth_telling(finding)]
-    findings = ranked(without_double_claims(worth, shares))
-    findings += behind_the_first(findings, [f for f in found if not _is_worth_telling(f)])
+    findings = ranked([*findings, *silent(signals, findings), *by_text])
+    findings = with_own_edits(findings, signals)
     told = {finding.cause for finding in findings}
-    not_checked = [one for one in not_checked if one.cause not in told]
+    in_text = only_in_text(signals, told)
+    shown = {one.cause for one in in_text}
+    clear = [one for one in clear if one.cause not in shown]
+    missing = [one for one in (*not_checked, *unread) if one.cause not in {*told, *shown}]
+    not_checked = [*missing, *in_text]
     asked = {*told, *map(_name, clear), *(one.cause for one in not_checked)}
     clear = sorted([*clear, *(Clear(name) for name in catalogue() if name not in asked)], key=_name)
+    parts = breakdown(signals)
     device = device_verdict(recording.main, signals)
-    if signals.is_memory_run:
+    missing_package = outcome.missing_framework(recording)
+    if missing_package is not None:
+        # Nothing could be trained, and no cause be looked for.
+        lines = [line.strip() for line in missing_package.advice.splitlines()]
+        advice = tuple(f"{what} {how}" for what, how in zip(lines[::2], lines[1::2], strict=True))
+        said = Verdict("no-steps", missing_package.headline, advice)
+        findings, clear, not_checked, account = [], [], [], None
+    elif signals.is_memory_run:
         said = memory_verdict(signals, findings)
     else:
         said = verdict(signals, findings, parts, device)
@@ -72,12 +85,67 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         notes=(
             *said.notes,
             *made_before(signals),
+            *withdrawn(recording, findings, not_checked),
             *_last_seen(recording, signals, said),
             *recording.problems,
         ),
-        early=_early(recording, said, findings),
-        phases=phases(signals),
+        early=early_verdict(recording, said.kind, findings, not_checked),
+        phases=phases(signals) if missing_package is None else (),
+        account=account,
+        memory=memory_account(signals),
     )
+
+
+def _ask_loops(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChecked]]:
+    """Ask every cause about the main loop, and about others that take a good part of the run."""
+    found, clear, not_checked = _ask_all(signals)
+    findings = _worth_telling(signals, found)
+    for other in _other_loops(signals):
+        more, _, _ = _ask_all(other)
+        known = {(finding.cause, finding.where) for finding in findings}
+        findings += [
+            finding
+            for finding in _worth_telling(other, more)
+            # What is about the run or the machine was said already.
+            if (finding.cause, finding.where) not in known
+            and finding.symptom == Symptom.SLOW
+            and not finding.is_of_machine
+            and finding.claims
+            and finding.severity != Severity.MENTION
+        ]
+    findings = without_explained(findings)
+    told = {finding.cause for finding in findings}
+    return findings, [one for one in clear if one.cause not in told], not_checked
+
+
+def _other_loops(signals: Signals) -> list[Signals]:
+    """Return the signals of the loops beside the main one that take a tenth of the run or more."""
+    root = time_account(signals)
+    if root is None or not signals.loops:
+        return []
+    large = {node.loop for node in root.children if node.loop and node.share >= REPORT_SHARE}
+    main = signals.loop.id
+    return [signals.about(loop) for loop in signals.loops if loop.id in large and loop.id != main]
+
+
+def _worth_telling(signals: Signals, found: list[Finding]) -> list[Finding]:
+    """Return what is worth telling about one loop, with every second of it claimed once."""
+    parts = breakdown(signals)
+    shares = {part.name: part.share for part in parts.parts} if parts else {}
+    weight, node = planned_weight(signals), loop_account(signals) if signals.loops else None
+    loop_s = node.seconds if node is not None else 0.0
+    worth = [finding for finding in found if _is_worth_telling(finding)]
+    kept = ranked(without_double_claims(worth, shares))
+    kept += behind_the_first(kept, [f for f in found if not _is_worth_telling(f)])
+    return [
+        dataclasses.replace(
+            finding,
+            loop=node.loop if node is not None else 0,
+            weight=1.0 if finding.cost_s else weight,
+            cost_s=finding.cost_s or finding.cost_share * loop_s,
+        )
+        for finding in kept
+    ]
 
 
 def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChecked]]:
@@ -108,9 +176,10 @@ def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChec
 
 
 def _ask(cause: Cause, signals: Signals) -> Finding | None:
-    if cause.symptom != Symptom.STUCK:
-        _ = signals.steps  # no cause is clear where there were too few steps to look at
+    if cause.symptom not in (Symptom.STUCK, Symptom.MEMORY) and not cause.is_general:
+        _ = signals.steps  # no cause is clear where there was no step to look at
     found = cause.detect(signals) if cause.detect is not None else None
+    found = at_users_line(found, signals) if found is not None else None
     if found is not None and not found.is_of_whole:
         whole = signals.whole_time
         ends_share = whole.iterator_ends_s / whole.total_s if whole.total_s else 0.0
@@ -126,6 +195,7 @@ def _ask(cause: Cause, signals: Signals) -> Finding | None:
         severity=_severity(found, cause.symptom),
         fix=fix,
         resource=_resource(cause, found, signals),
+        is_general=cause.is_general,
     )
 
 
@@ -167,12 +237,3 @@ def _last_seen(recording: Recording, signals: Signals, said: Verdict) -> tuple[s
     run = recording.run
     ended = run.get("exit_code") is not None or not run or bool(run.get("inside"))
     return () if ended or said.kind == "no-steps" else last_seen(signals)
-
-
-def _early(recording: Recording, said: Verdict, findings: list[Finding]) -> EarlyVerdict | None:
-    early = recording.run.get("early")
-    if not isinstance(early, dict) or "headline" not in early:
-        return None
-    causes = [finding.cause for finding in findings if finding.severity != Severity.MENTION]
-    held = early.get("verdict") == said.kind and early.get("causes", [])[:1] == causes[:1]
-    return EarlyVerdict(str(early["headline"]), int(early.get("at_step") or 0), held)

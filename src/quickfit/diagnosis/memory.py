@@ -18,6 +18,8 @@ MAX_LINES = 5
 SEVERE_S, TOLD_S = 3600.0, 24 * 3600.0
 # So much of the limit gone by growth alone is told, however slowly it goes on.
 TOLD_SHARE = 0.20
+# One part of the run that holds half of the memory leaves too little for the rest.
+SEVERE_HELD_SHARE = 0.50
 
 
 def memory_verdict(signals: Signals, findings: list[Finding]) -> Verdict:
@@ -44,6 +46,9 @@ def memory_severity(used: Exhaustion) -> Severity:
     Its time says nothing: a leak costs none until the run is killed. So what decides is when
     that is. Growth that would take days is mentioned in a line, unless much is gone already.
     """
+    if used.held is not None:
+        is_severe = used.limit is not None and used.held >= SEVERE_HELD_SHARE * used.limit
+        return Severity.SEVERE if is_severe else Severity.REPORT
     in_s = math.inf if used.in_s is None else used.in_s
     if in_s <= SEVERE_S:
         return Severity.SEVERE

@@ -40,6 +40,8 @@ def without_double_claims(
 
 
 def _order(finding: Finding) -> tuple[int, float]:
+    if finding.is_general:
+        return 2, -finding.gain.likely  # it names what the others leave over
     if finding.symptom == Symptom.SLOWING_DOWN:
         return -2, -finding.gain.likely  # that a part grows says more than that it is large
     is_spikes = finding.symptom == Symptom.SPIKES
@@ -82,6 +84,35 @@ class _Parts:
 
     def _room(self, part: str) -> float:
         return max(self._shares.get(part, 0.0) - self._taken.get(part, 0.0), 0.0)
+
+
+# Parts that overlap in time: what a cause says of one of them explains the others.
+_SAME_TIME = (
+    {"input_wait", "epoch_start", "first_step"},
+    {"between", "logs", "looks", "copies", "checkpoint", "fit_calls", "epoch_ends"},
+    {"validation", "looks", "looking_loop", "epoch_callbacks", "callbacks"},
+    {"tracing", "fit_calls", "first_step"},
+    {"between_loops", "fit_calls", "epoch_start"},
+    {"saving", "checkpoint"},
+)
+
+
+def without_explained(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without general ones whose time another cause explains.
+
+    That is one at the same line, or one about the same part of the time.
+    """
+    causes = [finding for finding in findings if not finding.is_general]
+    places = {(f.where.file, f.where.line) for f in causes if f.where is not None}
+    claimed = {part for finding in causes for part in finding.claims}
+    explained = claimed.union(*(group for group in _SAME_TIME if claimed & group))
+    kept = []
+    for finding in findings:
+        where = finding.where
+        is_placed = where is not None and (where.file, where.line) in places
+        if not finding.is_general or not (is_placed or explained & {*finding.claims[:1]}):
+            kept.append(finding)
+    return kept
 
 
 def of_the_whole(finding: Finding, steps_share: float, ends_share: float = 0.0) -> Finding:

@@ -30,16 +30,23 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     return [order[0], *(_after(first, finding) for finding in order[1:])]
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, bool, bool, float, float]:
+def _rank(finding: Finding) -> tuple[bool, bool, bool, bool, bool, float, float]:
     # A run that ended, or stands still, has no speed.
     is_wrong = finding.symptom in (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK)
-    gain = _believable(finding.gain)
+    gain = _of_the_run(_believable(finding.gain), finding.weight)
     if finding.exhaustion is not None:
         gain = AS_MUCH_AS[finding.severity]
     # What grows will cost more than it has so far.
     is_growing = finding.symptom == Symptom.SLOWING_DOWN and finding.severity != Severity.MENTION
     is_crash = finding.symptom == Symptom.CRASH
-    return is_crash, is_wrong, not finding.is_of_machine, is_growing, gain, finding.cost_share
+    is_own = not finding.is_of_machine
+    is_told = finding.severity != Severity.MENTION
+    return is_crash, is_wrong, is_own, is_told, is_growing, gain, finding.cost_share
+
+
+def _of_the_run(gain: float, weight: float) -> float:
+    """Return what a gain of one part of the run is for all of it."""
+    return 1 / (1 - (1 - 1 / gain) * min(weight, 1.0)) if gain > 0 else gain
 
 
 def _believable(gain: Gain) -> float:
@@ -71,7 +78,12 @@ def _behind(first: Gain, share: float) -> Gain:
 
 
 def _after(first: Gain, finding: Finding) -> Finding:
-    """Say what a finding gains once the first one is fixed: the same seconds of a shorter run."""
+    """Say what a finding gains once the first one is fixed: the same seconds of a shorter run.
+
+    What the machine does to a run scales all of its time, and is what it was.
+    """
+    if finding.is_of_machine:
+        return finding
     shorter = 1 / first.likely
 
     def still(factor: float) -> float:

@@ -15,7 +15,6 @@ from quickfit.findings import (
     Effect,
     Evidence,
     Finding,
-    Fix,
     Gain,
     Location,
     NotChecked,
@@ -24,7 +23,7 @@ from quickfit.findings import (
     Spotted,
     Symptom,
 )
-from quickfit.fixes.change import lines_of, patched
+from quickfit.fixes.hunks import fix_from_change
 from quickfit.program import Program
 from quickfit.signals import Signals
 from quickfit.signals.endings import Ending, ended_by
@@ -50,7 +49,7 @@ def proven_by_text(signals: Signals) -> tuple[list[Finding], list[NotChecked]]:
         why = "a run without --memory" if signals.is_memory_run else "the text of the script"
         causes = [cause.name for cause in catalogue().values() if cause.detect is None]
         return [], [NotChecked(name, f"needs {why}") for name in causes]
-    spots = spotted(texts)
+    spots = _spotted_in_run(signals)
     ending = ended_by(signals)
     crash = next((s for s in spots if ending is not None and _ended(s, ending)), None)
     has_steps = bool(signals.process.rows("steps"))
@@ -62,6 +61,32 @@ def proven_by_text(signals: Signals) -> tuple[list[Finding], list[NotChecked]]:
         first.setdefault(spot.cause, spot)
     found = [_finding(crash, texts, _error(ending))] if crash is not None and ending else []
     return found + [_finding(spot, texts, _in_text(spot)) for spot in first.values()], []
+
+
+def only_in_text(signals: Signals, told: set[str]) -> list[NotChecked]:
+    """Return the causes that the text shows and this run did not, which are not called clear.
+
+    `quickfit check` reports them; a run that ended before, or was short, cannot say otherwise.
+    """
+    if signals.is_memory_run:
+        return []
+    first: dict[str, Spotted] = {}
+    for spot in _spotted_in_run(signals):
+        if spot.cause not in told:
+            first.setdefault(spot.cause, spot)
+    return [
+        NotChecked(cause, f"to be measured: the text shows it at {spot.where.short}")
+        for cause, spot in first.items()
+    ]
+
+
+def _spotted_in_run(signals: Signals) -> list[Spotted]:
+    """Return what the texts of a run's files prove, read once."""
+    if "spotted" not in signals.shared:
+        texts = {file: signals.source_text(file) for file in signals.source_files()}
+        signals.shared["spotted"] = spotted(texts)
+    found: list[Spotted] = signals.shared["spotted"]
+    return found
 
 
 def spotted(texts: Mapping[str, str]) -> list[Spotted]:
@@ -80,6 +105,8 @@ def spotted(texts: Mapping[str, str]) -> list[Spotted]:
 
 def changes_by_text(finding: Finding, texts: Mapping[str, str]) -> list[Change]:
     """Return the changes that remove a cause wherever the text shows it, as one."""
+    if catalogue()[finding.cause].scan is None:
+        return []  # no text is read for nothing
     spots = [spot for spot in spotted(texts) if spot.cause == finding.cause]
     changes = [spot.change for spot in spots if spot.change is not None]
     if not changes:
@@ -119,7 +146,7 @@ def _finding(spot: Spotted, texts: Mapping[str, str], evidence: Evidence) -> Fin
         title=spot.title,
         symptom=Symptom.CRASH if is_crash else Symptom.WRONG,
         severity=Severity.SEVERE,
-        fix=_fix(spot.change, texts) if spot.change is not None else None,
+        fix=fix_from_change(spot.change, texts) if spot.change is not None else None,
         is_of_whole=True,
     )
 
@@ -145,20 +172,3 @@ def _in_text(spot: Spotted) -> Evidence:
 
 def _related(span: Span, said: str, texts: Mapping[str, str]) -> Evidence:
     return Evidence("other place that shows it", 1, "count", said, _location(span, texts))
-
-
-def _fix(change: Change, texts: Mapping[str, str]) -> Fix:
-    before, after = _shown(change, texts)
-    return Fix(change.title, change.kind, before, after, note=change.note)
-
-
-def _shown(change: Change, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return the lines that a change touches in its first file, as they are and as they become."""
-    file = change.edits[0].file
-    edits = [edit for edit in change.edits if edit.file == file]
-    old = lines_of(texts[file])
-    new = lines_of(patched(texts[file], edits))
-    first = min(edit.begin[0] for edit in edits) - 1
-    last = max(edit.end[0] for edit in edits)
-    behind = len(old) - last
-    return "".join(old[first:last]).rstrip(), "".join(new[first : len(new) - behind]).rstrip()

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from quickfit import units
+from quickfit.account import loop_account, time_account
 from quickfit.diagnosis import silence, slowing
-from quickfit.diagnosis.resource import limit_of_input
 from quickfit.errors import SignalMissing
-from quickfit.findings import Breakdown, BreakdownPart, DeviceVerdict, Finding, Severity, Symptom
+from quickfit.findings import (
+    OF_THE_RUN,
+    Breakdown,
+    BreakdownPart,
+    DeviceVerdict,
+    Finding,
+    Severity,
+    Symptom,
+)
 from quickfit.signals import Signals
-from quickfit.signals.steps import MIN_STEPS
 
 # Below this wait, and with nothing else as large, the model itself is the limit.
 MAX_WAIT_SHARE = 0.10
 MAX_BESIDE_SHARE = 0.10
+# Beside a step that is larger, a part of the steps is worth a word from here.
+LARGE_BESIDE_SHARE = 0.20
 # Validation and epoch ends are part of every run; from here they, not the model, are the limit.
 MAX_OUTSIDE_SHARE = 0.30
 BESIDE = ("callbacks", "tracing", "between", "copies", "logs", "looks")
@@ -24,8 +34,10 @@ OUTSIDE = (
 )
 # Others on the machine are worth a word from here, as a share of the cores.
 BUSY_SHARE = 0.25
-# The main thread ready but without a core for this share of the time: numbers cannot be trusted.
-MAX_DELAY_SHARE = 0.15
+# A verdict on fewer steps says how many there were.
+FEW_STEPS = 10
+# Start-up that takes half of a run is worth a word; training longer does not pay it again.
+START_UP_SHARE = 0.5
 
 ENDING = (
     "At the end of each epoch TensorFlow waits for a thread of the ended iterator. Longer epochs,"
@@ -55,32 +67,30 @@ def verdict(
     stuck = [f for f in findings if f.symptom == Symptom.STUCK and f.severity == Severity.SEVERE]
     if stuck:
         return Verdict("stuck", silence.headline(signals, stuck[0]))
-    has_few_steps = parts is None or parts.steps < MIN_STEPS
-    if has_few_steps and (quiet := silence.unexplained(signals)):
+    quiet = silence.unexplained(signals)
+    if quiet and _is_mostly_quiet(signals, parts):
         return Verdict("stuck", quiet)
-    wrong = [finding for finding in findings if finding.symptom == Symptom.WRONG]
-    if has_few_steps and wrong:
-        return Verdict("findings", _headline(wrong[0]))
+    reported = [finding for finding in findings if finding.severity != Severity.MENTION]
+    wrong = [finding for finding in reported if finding.symptom == Symptom.WRONG]
     if parts is None:
-        return _no_steps(signals)
-    if parts.steps < MIN_STEPS:
-        few = f"{parts.steps} after warm-up" if parts.steps else "none after warm-up"
-        return Verdict(
-            "inconclusive",
-            f"inconclusive: {MIN_STEPS} steps are needed for a verdict, {few} were seen",
-        )
+        return _no_steps(signals, wrong or reported)
     busy = _busy(signals)
     notes = (*((busy,) if busy else ()), *slowing.notes(signals, findings))
-    reported = [finding for finding in findings if finding.severity != Severity.MENTION]
-    if reported and reported[0].symptom == Symptom.SLOWING_DOWN:
-        return Verdict("findings", slowing.headline(reported[0], signals), notes=notes)
-    if reported:
-        text = _headline(reported[0]) + _also_running_out(reported)
+    own = [finding for finding in reported if not finding.is_of_machine]
+    if own and own[0].symptom == Symptom.SLOWING_DOWN:
+        return Verdict("findings", slowing.headline(own[0], signals), notes=notes)
+    if own:
+        text = _headline(own[0]) + _also_running_out(own) + _so_far(signals, parts)
         return Verdict("findings", text, notes=notes)
     slower = slowing.unexplained(signals)
     if slower:
         return Verdict("inconclusive", slower, notes=(busy,) if busy else ())
     said = _without_findings(signals, parts, notes)
+    if reported:
+        # The machine is the verdict only where nothing in the script explains the time.
+        gain = units.factor(reported[0].gain.likely)
+        text = f"{reported[0].summary} (alone it would be about {gain} as fast); the script itself:"
+        return Verdict("findings", f"{text} {said.headline}", said.advice, notes)
     if said.kind == "compute-bound" and device.status == "unused":
         # The model is the limit only because it runs in the wrong place.
         text = "compute-bound on the CPU, but an accelerator is not used: see the device line first"
@@ -88,25 +98,53 @@ def verdict(
     return said
 
 
+def _is_mostly_quiet(signals: Signals, parts: Breakdown | None) -> bool:
+    """Tell whether the last silence lasted longer than all the steps before it."""
+    steps = signals.every_step if parts is not None else None
+    return steps is None or signals.silences[-1].quiet_s > steps.total_s
+
+
+def _so_far(signals: Signals, parts: Breakdown) -> str:
+    """Say how little was seen, where a longer run may show other shares."""
+    if parts.steps >= FEW_STEPS:
+        return ""
+    steps = "one step" if parts.steps == 1 else f"{parts.steps} steps"
+    return f" (so far: {steps})"
+
+
 def _headline(first: Finding) -> str:
     words = {
-        "input_wait": "input-bound: {share} of the time is spent waiting for input",
-        "callbacks": "held up by a callback: {share} of the time",
-        "tracing": "held up by tracing: {share} of the time",
-        "eager": "slow step: {share} of the time is Python between operations",
-        "epoch_start": "held up at the start of every epoch: {share} of the time",
+        "input_wait": "input-bound: {share} of the training time is spent waiting for input",
+        "callbacks": "held up by a callback: {share} of the training time",
+        "tracing": "held up by tracing: {share} of the training time",
+        "eager": "slow step: {share} of the training time is Python between operations",
+        "epoch_start": "held up at the start of every epoch: {share} of the training time",
     }
     claim = first.claims[0] if first.claims else ""
     if first.cause == "run-eagerly-on":
         claim = "eager"
     share = units.share(first.cost_share)
+    if claim in OF_THE_RUN:
+        gain = f"without it the run is {units.factor(first.gain.high)} as fast at most"
+        spent = f"{units.seconds(first.cost_s)}, {share} of the run"
+        return f"{first.summary}: {spent}{_at(first)}; {gain}"
     if first.symptom == Symptom.WRONG:
         return f"trains on wrong numbers: {first.summary}"
     if first.exhaustion is not None:
         return running_out(first)
-    text = words[claim].format(share=share) if claim in words else f"{first.summary} ({share})"
-    text += f" ({first.resource})" if claim in words and first.resource else ""
-    return f"{text}; the first fix makes it about {units.factor(first.gain.likely)} as fast"
+    is_known = claim in words and not (first.is_general and claim != "input_wait")
+    text = words[claim].format(share=share) if is_known else f"{first.summary} ({share})"
+    text += f" ({first.resource})" if is_known and first.resource else ""
+    if first.is_general:
+        most = f"the training is {units.factor(first.gain.high)} as fast at most"
+        return f"{text}{_at(first)}; without it {most}"
+    return (
+        f"{text}; the first fix makes the training about {units.factor(first.gain.likely)} as fast"
+    )
+
+
+def _at(finding: Finding) -> str:
+    return f", at {finding.where.short}" if finding.where is not None else ""
 
 
 def running_out(found: Finding) -> str:
@@ -129,40 +167,100 @@ def _also_running_out(reported: list[Finding]) -> str:
 
 def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]) -> Verdict:
     shares = {part.name: part.share for part in parts.parts}
-    wait = shares.get("input_wait")
-    if wait is None:
+    if shares.get("input_wait") is None and shares.get("step", 0.0) >= MAX_WAIT_SHARE:
         return Verdict(
             "inconclusive",
-            "inconclusive: the wait for input could not be measured in this run",
+            f"inconclusive: {units.share(shares['step'])} of the time is the train step with its"
+            " wait for input, and how much of that is the wait could not be measured; to see more"
+            f" of it: {_longer_run(signals)}",
             notes=notes,
         )
-    if _is_contended(signals):
-        return Verdict(
-            "inconclusive",
-            "inconclusive: the machine is busy with other work; nothing in this script stands out",
-            notes=notes,
-        )
-    outside, beside = _largest(parts, OUTSIDE), _largest(parts, BESIDE)
-    limits = ((outside, MAX_OUTSIDE_SHARE), (beside, MAX_BESIDE_SHARE))
-    # Ending an iterator is TensorFlow's own doing, and nobody's mistake.
-    large = [p for p, limit in limits if p.share >= limit and p.name != "iterator_ends"]
-    largest = max(large, key=lambda part: part.share, default=None)
-    if wait >= MAX_WAIT_SHARE and (largest is None or wait >= largest.share):
-        return Verdict("inconclusive", _input_without_cause(signals, wait), notes=notes)
-    if largest is not None:
-        text = f"no known cause, but {units.share(largest.share)} of the time is {largest.label}"
-        return Verdict("inconclusive", f"inconclusive: {text}", notes=notes)
-    text = "compute-bound: the model is the limit"
+    advice = _advice(signals, parts)
+    small = _large_of_little(signals, parts)
+    if small:
+        return Verdict("nothing-large", f"{small}{_start_up(signals)}", advice, notes)
+    outside = _largest(_of_the_loop(signals, parts), OUTSIDE)
+    text = f"compute-bound{_so_far(signals, parts)}: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:
         text += f" of a step; {outside.label} takes another {units.share(outside.share)}"
-        return Verdict("compute-bound", text, _advice(signals, parts), notes)
-    text += f" ({units.share(shares['step'])} of the time)"
+        return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
+    text += f" ({units.share(shares['step'])} of the training time)"
     if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
         text += f", but a step of {units.seconds(parts.step_s)} is mostly Keras's own work"
-        return Verdict("compute-bound", text, _advice(signals, parts), notes)
-    return Verdict(
-        "compute-bound", f"{text}; nothing here is worth fixing", _advice(signals, parts), notes
+        return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
+    text += "; nothing here is worth fixing"
+    return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
+
+
+def _large_of_little(signals: Signals, parts: Breakdown) -> str:
+    """Say that a part is large for a step, but takes too little of this run to be a finding."""
+    node, root = loop_account(signals), time_account(signals)
+    limits = {**dict.fromkeys(("input_wait", *BESIDE), MAX_BESIDE_SHARE)}
+    limits |= dict.fromkeys(OUTSIDE, MAX_OUTSIDE_SHARE)
+    # Ending an iterator is TensorFlow's own doing, not a mistake in the script.
+    del limits["iterator_ends"]
+    of_steps = [p for p in parts.parts if p.name in ("input_wait", *BESIDE)]
+    of_loop = [p for p in _of_the_loop(signals, parts).parts if p.name in OUTSIDE]
+    large = [p for p in (*of_steps, *of_loop) if p.share >= limits.get(p.name, 1.1)]
+    largest = max(large, key=lambda part: part.share, default=None)
+    if largest is None:
+        return ""
+    step = next((part.share for part in parts.parts if part.name == "step"), 0.0)
+    least = 1.0 if largest.name in OUTSIDE else LARGE_BESIDE_SHARE
+    if largest.share < min(step, least):
+        return ""  # the step is what most of the time goes to
+    spent = f"{units.share(largest.share)} of the training time is {largest.label}"
+    if node is None or root is None:
+        return f"nothing here stands out{_so_far(signals, parts)}: {spent}"
+    part = next((child for child in node.children if child.name == largest.name), None)
+    took = part.seconds if part is not None else largest.share * node.seconds
+    only = f"that is {units.seconds(took)} of a run of {units.seconds(root.seconds)}"
+    return f"nothing here is large{_so_far(signals, parts)}: {spent}, but {only}"
+
+
+def _of_the_loop(signals: Signals, parts: Breakdown) -> Breakdown:
+    """Return the parts with shares of all of the loop: what comes once is not a rate of steps."""
+    node = loop_account(signals)
+    if node is None or not node.seconds:
+        return parts
+    spent = {child.name: child.seconds / node.seconds for child in node.children}
+    changed = [dataclasses.replace(p, share=spent.get(p.name, p.share)) for p in parts.parts]
+    return dataclasses.replace(parts, parts=tuple(changed))
+
+
+def _start_up(signals: Signals) -> str:
+    """Say how much of a short run was not training at all."""
+    root, node = time_account(signals), loop_account(signals)
+    if root is None or node is None:
+        return ""
+    once = {part.name: part.seconds for part in node.children if part.name in ("setup", "tracing")}
+    before = root.find("before_training")
+    for part in before.children if before is not None else ():
+        once[part.name] = once.get(part.name, 0.0) + part.seconds
+    total_s = sum(once.values())
+    if total_s < START_UP_SHARE * root.seconds:
+        return ""
+    largest = sorted(once.items(), key=lambda each: -each[1])[:2]
+    named = ", ".join(
+        f"{_START_WORDS.get(name, name)} {units.seconds(s)}" for name, s in largest if s > 0
     )
+    share = units.share(total_s / root.seconds)
+    return f". Start-up was {share} of this run of {units.seconds(root.seconds)}: {named}"
+
+
+_START_WORDS = {
+    "imports": "imports",
+    "tracing": "tracing",
+    "model": "building the model",
+    "data": "data",
+    "other": "Python before training",
+    "setup": "setting up `fit`",
+}
+
+
+def _longer_run(signals: Signals) -> str:
+    script = str(signals.recording.run.get("script") or "train.py").rpartition("/")[2]
+    return f"`quickfit run --for 60s {script}`"
 
 
 def _advice(signals: Signals, parts: Breakdown) -> tuple[str, ...]:
@@ -183,23 +281,6 @@ def _largest(parts: Breakdown, names: tuple[str, ...]) -> BreakdownPart:
     return max(named, key=lambda part: part.share)
 
 
-def _input_without_cause(signals: Signals, wait: float) -> str:
-    text = f"input-bound: {units.share(wait)} of the time waits for input, by no known cause"
-    limit = limit_of_input(signals)
-    if limit:
-        text += f"; {limit}"
-    try:
-        stages = [stage for stage in signals.stages if stage.location is not None]
-    except SignalMissing:
-        return text
-    if not stages:
-        return text
-    slowest = max(stages, key=lambda stage: stage.work_s / max(stage.parallelism, 1.0))
-    where = slowest.location
-    place = f" at line {where.line}" if where else ""
-    return f"{text}; the slowest stage is {slowest.kind}{place}"
-
-
 def _busy(signals: Signals) -> str:
     try:
         others = signals.machine.other_cores
@@ -213,35 +294,50 @@ def _busy(signals: Signals) -> str:
     )
 
 
-def _is_contended(signals: Signals) -> bool:
-    try:
-        delay = signals.machine.main_delay_share
-    except SignalMissing:
-        return False
-    return bool(_busy(signals)) and (delay or 0.0) > MAX_DELAY_SHARE
+def _no_steps(signals: Signals, reported: list[Finding]) -> Verdict:
+    """Return the verdict of a run in which no step ended: what it did with its time instead."""
+    # Of a script that came to its end, where it was last seen says nothing.
+    notes = last_seen(signals) if signals.recording.run.get("exit_code") != 0 else ()
+    if reported and reported[0].symptom == Symptom.WRONG:
+        return Verdict("findings", _headline(reported[0]), notes=notes)
+    text = f"no training step {_why_no_step(signals)}{_where_time_went(signals)}"
+    if reported:
+        return Verdict("findings", f"{_headline(reported[0])}; {text}", notes=notes)
+    return Verdict("no-steps", text, notes=notes)
 
 
-def _no_steps(signals: Signals) -> Verdict:
+def _why_no_step(signals: Signals) -> str:
     facts = signals.process.facts
     run = signals.recording.run
     if not signals.loops and (run.get("exit_code") or run.get("signal")):
-        text = "no training step was seen: the script ended before it began to train"
-    elif signals.loops:
+        return "was seen: the script ended before it began to train"
+    if signals.loops:
         place = signals.loop.location
-        where = f" (line {place.line})" if place else ""
+        where = f" ({place.short})" if place else ""
         what = "`fit`" if signals.loop.kind == "fit" else "a loop"
-        text = f"no step ended: {what}{where} was entered, but its first steps did not finish"
-    elif any(
+        return f"ended: {what}{where} was entered, but its first step did not finish"
+    if any(
         row["state"] == "active"
         for row in signals.process.rows("probes")
         if row["name"] == "fit_loop"
     ):
-        text = "no training step was seen: Keras was imported, but no `model.fit` ran a step"
-    elif facts.get("keras_version") or signals.process.rows("traces"):
-        text = "no training step was seen: TensorFlow ran, but no `model.fit` of Keras 3"
-    else:
-        text = "no training step was seen: the script did not use Keras"
-    return Verdict("no-steps", text, notes=last_seen(signals))
+        return "was seen: Keras was imported, but no `model.fit` ran a step"
+    if facts.get("keras_version") or signals.process.rows("traces"):
+        return "was seen: TensorFlow ran, but no `model.fit` of Keras 3"
+    return "was seen: the script did not use Keras"
+
+
+def _where_time_went(signals: Signals) -> str:
+    """Say what most of the time of a run without steps was spent on."""
+    root = time_account(signals)
+    leaves = [node for node in root.walk() if not node.children] if root is not None else []
+    largest = max(leaves, key=lambda node: node.seconds, default=None)
+    if root is None or largest is None or largest.share < MAX_BESIDE_SHARE:
+        return ""
+    place = f" at {largest.where.short}" if largest.where is not None else ""
+    label = f"`{largest.label}`" if largest.name == "line" else largest.label
+    spent = f"{units.share(largest.share)} of its {units.seconds(root.seconds)}"
+    return f"; {spent} went to {label}{place}"
 
 
 def last_seen(signals: Signals) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
+from quickfit.findings._account import AccountNode
 from quickfit.findings._changes import Change, Edit, Position
+from quickfit.findings._memory import MemoryAccount, MemoryGrowth, MemoryNode
 from quickfit.findings._records import (
+    OF_THE_RUN,
     Breakdown,
     BreakdownPart,
     Clear,
@@ -14,6 +17,7 @@ from quickfit.findings._records import (
     Fix,
     FixClass,
     Gain,
+    Hunk,
     Location,
     NotChecked,
     Overhead,
@@ -25,6 +29,8 @@ from quickfit.findings._records import (
 from quickfit.findings._spotted import Effect, Span, Spotted
 
 __all__ = [
+    "OF_THE_RUN",
+    "AccountNode",
     "Breakdown",
     "BreakdownPart",
     "Change",
@@ -40,7 +46,11 @@ __all__ = [
     "Fix",
     "FixClass",
     "Gain",
+    "Hunk",
     "Location",
+    "MemoryAccount",
+    "MemoryGrowth",
+    "MemoryNode",
     "NotChecked",
     "Overhead",
     "Phase",

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quickfit.findings._account import AccountNode
+    from quickfit.findings._memory import MemoryAccount
 
 
 class Symptom(StrEnum):
@@ -98,6 +103,7 @@ class Exhaustion:
         limit: how much there is; None where the system does not tell.
         in_s: until the limit is reached at this rate; None without a limit.
         per: what it grows with: a `step`, or a `round` that builds a model.
+        held: what one part of the run holds, where that is too much already; None for a growth.
     """
 
     what: str
@@ -108,6 +114,17 @@ class Exhaustion:
     limit: float | None
     in_s: float | None
     per: str = "step"
+    held: float | None = None
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Neighbouring lines of one file, as they are and as they become; one of them may be empty."""
+
+    file: str
+    line: int
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,9 @@ class Fix:
         after: what they become; else empty.
         example: a general example from the cause's page, shown when the code was not recognised.
         note: what to know before making the change; may be empty.
+        hunks: the places that change, where the change is the one that `quickfit fix` makes;
+            `before` and `after` hold them all.
+        short_way: the same with `quickfit.data`, as code; may be empty.
     """
 
     title: str
@@ -129,6 +149,8 @@ class Fix:
     after: str = ""
     example: str = ""
     note: str = ""
+    hunks: tuple[Hunk, ...] = ()
+    short_way: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,6 +164,9 @@ class Finding:
     `resource` is what the input has run out of, where the steps wait for it. `is_of_machine`
     marks what the script suffers from and cannot change. `exhaustion` says what runs out: it, and
     not the time, is what a finding about memory costs. `is_past` marks a silence that ended.
+    `is_general` marks a large part of the time that no cause explains. `cost_s` is what it costs
+    in seconds of this run, `loop` the number of the loop it was found in, and `weight` what the
+    time it speaks of is worth: the share of that loop in the run as it was planned.
     """
 
     summary: str
@@ -162,6 +187,16 @@ class Finding:
     resource: str = ""
     exhaustion: Exhaustion | None = None
     is_past: bool = False
+    is_general: bool = False
+    cost_s: float = 0.0
+    loop: int = 0
+    weight: float = 1.0
+
+
+# Claims on time outside the loops: their cost is a share of the run, not of the training.
+OF_THE_RUN = frozenset(
+    ("before_training", "between_loops", "after_training", "saving", "looking_loop")
+)
 
 
 @dataclass(frozen=True)
@@ -252,11 +287,12 @@ class Overhead:
 
 @dataclass(frozen=True)
 class EarlyVerdict:
-    """What was said early in the run, and whether it held."""
+    """What was said early in the run, whether it held, and if not, why it is withdrawn."""
 
     headline: str
     at_step: int
     held: bool
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -291,3 +327,5 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     early: EarlyVerdict | None = None
     phases: tuple[Phase, ...] = ()
+    account: AccountNode | None = None
+    memory: MemoryAccount | None = None

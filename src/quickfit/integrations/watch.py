@@ -70,9 +70,12 @@ class Watch:
 
     def stop(self) -> None:
         """End the recording; a new `Watch` begins a new one."""
+        self._stop(None)
+
+    def _stop(self, error: type[BaseException] | None) -> None:
         session.flush(cells=_cells())
         if self.folder is not None and session.stop_inside(self.folder):
-            _note_end(self.folder)
+            _note_end(self.folder, error)
 
     def _after_loop(self) -> None:
         if self.reports:
@@ -99,7 +102,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
+        self._stop(kind)
         if self.reports:
             self.write_report()
 
@@ -151,6 +154,8 @@ def _new_folder(output: str | Path | None) -> Path:
     return folder
 
 
-def _note_end(folder: Path) -> None:
-    facts = folders.read_run_file(folder)
-    folders.write_run_file(folder, {**facts, "ended_at": time.time(), "exit_code": 0})
+def _note_end(folder: Path, error: type[BaseException] | None) -> None:
+    facts = {**folders.read_run_file(folder), "ended_at": time.time()}
+    # How the script itself ends is not known yet: an error may be caught outside the block.
+    facts |= {"exit_code": 0} if error is None else {"left_by": error.__name__}
+    folders.write_run_file(folder, facts)

@@ -118,7 +118,7 @@ class Leftovers:
             self._end_by(signal.SIGKILL, "did not react to SIGTERM; killing it")
             self._wait()
         for process in self._alive():
-            say(f"{process} has a session of its own and is left running")
+            say(f"{process} has a session of its own and is left running", mid_run=True)
 
     def _alive(self) -> list[Descendant]:
         self._reap()
@@ -136,6 +136,6 @@ class Leftovers:
 
     def _end_by(self, number: int, reason: str) -> None:
         for process in self._unwanted():
-            say(f"{process} {reason}")
+            say(f"{process} {reason}", mid_run=True)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, number)

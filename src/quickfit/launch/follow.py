@@ -23,9 +23,10 @@ from quickfit.recording.schema import PROCESS_SUFFIX
 if TYPE_CHECKING:
     from quickfit.findings import Diagnosis, Finding
 
-# Fewer steps, or a shorter time, and autotune and cold caches still decide what is seen.
-MIN_STEPS = 20
+# In a shorter time, autotune and cold caches still decide what is seen. The final report does not
+# wait for that: it says how few steps there were.
 MIN_SPAN_S = 10.0
+MIN_STEPS = 5
 # How often the files are looked at, and how often at most a diagnosis is tried.
 POLL_S = 1.0
 RETRY_S = 10.0
@@ -149,7 +150,13 @@ class Follower:
         text = f"{summary}{f' — {where}' if where else ''} ({finding.cause})"
         say(f"{_LEADS[finding.symptom]} (step {seen.steps}): {text}", mid_run=True)
         before = self._place.facts.get("announced") or []
-        noted = {"cause": finding.cause, "at_step": seen.steps, "after_s": round(seen.span_s, 1)}
+        noted = {
+            "cause": finding.cause,
+            "summary": summary,
+            "place": where,
+            "at_step": seen.steps,
+            "after_s": round(seen.span_s, 1),
+        }
         self._place.note(announced=[*before, noted])
         command, self._command = self._command, None
         if command is not None:

@@ -22,7 +22,7 @@ from quickfit.launch.interpreter import dropped_flags
 from quickfit.launch.place import Place, prepare
 from quickfit.launch.process import Ending, ScriptProcess, end_as
 from quickfit.launch.quiet import QuietWatch
-from quickfit.launch.reactions import Forwarder, InterruptAnswer
+from quickfit.launch.reactions import Forwarder, InterruptAnswer, reaction_in_recording
 from quickfit.launch.signals import SignalWatch
 from quickfit.launch.status import say
 from quickfit.launch.stderr import Relay, open_relay
@@ -147,7 +147,8 @@ def observe(
         if relay:
             relay.start()
         place.note(pid=script.pid)
-        answer = InterruptAnswer(place)
+        reacted = reaction_in_recording(place.working, script.pid)
+        answer = InterruptAnswer(place, reacted=reacted)
         watches: list[Follower | QuietWatch] = []
         if early:
             command = watching.on_slowdown if watching is not None else None
@@ -156,7 +157,7 @@ def observe(
             limit_s, command = watching.stuck_after_s, watching.on_stuck
             watches.append(QuietWatch(place, script.pid, limit_s=limit_s, command=command))
         ending = _wait(script, signals, answer, watches, relay)
-        place.note_end(ending)
+        place.note_end(ending, script.ended_at)
         if relay:
             relay.settle(signals)
         Leftovers(signals, script.poll, spared).end()

@@ -47,11 +47,11 @@ class Place:
         except OSError as error:
             say(f"cannot write to {self.working} ({error.strerror}); the script runs on")
 
-    def note_end(self, ending: Ending) -> None:
-        """Write down how the script ended, and what the parent used."""
+    def note_end(self, ending: Ending, ended_at: float | None = None) -> None:
+        """Write down how and when the script ended, and what the parent used."""
         name = None if ending.signal is None else signal_name(ending.signal)
         self.note(
-            ended_at=time.time(),
+            ended_at=ended_at or time.time(),
             exit_code=ending.exit_code,
             signal=name,
             parent_cpu_s=time.process_time(),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, NoReturn
 
@@ -53,6 +56,8 @@ class ScriptProcess:
     ) -> None:
         self._popen: subprocess.Popen[bytes] | None = None
         self._ending: Ending | None = None
+        # When it ended, whatever we were at then; None while it runs.
+        self.ended_at: float | None = None
         if hasattr(os, "posix_spawn"):
             # Unlike Popen it passes on inherited files and takes a signal mask. Python ignores
             # these two signals for itself.
@@ -61,9 +66,17 @@ class ScriptProcess:
             self.pid = os.posix_spawn(
                 command[0], command, env, file_actions=actions, setsigmask=mask, setsigdef=own
             )
+            threading.Thread(target=self._note_end, daemon=True).start()
         else:
             self._popen = subprocess.Popen(command, env=env)
             self.pid = self._popen.pid
+
+    def _note_end(self) -> None:
+        """Wait for the end of the script on a thread of its own, without reaping it."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        with contextlib.suppress(ChildProcessError):  # it was reaped at once
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        self.ended_at = time.time()
 
     def poll(self) -> Ending | None:
         """Return how the script ended, or None; reap orphans that became our children."""

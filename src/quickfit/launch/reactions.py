@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 from quickfit.launch import verdict
 from quickfit.launch.descendants import descendants
@@ -15,8 +16,12 @@ from quickfit.launch.status import say
 
 # A signal sent to the whole group has reached the script itself: give it time to end of it.
 GRACE_S = 0.3
-# A script that handles Ctrl-C has ended by then, and a second is left for the report.
+# A script that stands still is asked about after this long, and a second is left for the report.
 UNANSWERED_S = 1.0
+# Where it cannot be told whether it has reacted; and how long one that has reacted may take to end.
+UNKNOWN_S, REACTED_S = 3.0, 10.0
+# How often the recording is asked.
+_ASK_S = 0.1
 # Of our own children, and of being stopped and continued, as the script itself was.
 _OURS = {getattr(signal, "SIGCHLD", 0), getattr(signal, "SIGCONT", 0)}
 
@@ -71,13 +76,23 @@ class InterruptAnswer:
 
     Args:
         place: the run.
+        reacted: tells whether the script has reacted to a Ctrl-C at a time of the recording's
+            clock; None where that is not known.
         clock: seconds that only grow.
     """
 
-    def __init__(self, place: Place, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        place: Place,
+        *,
+        reacted: Callable[[float], bool | None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._place = place
+        self._reacted = reacted
         self._clock = clock
         self._since_s: float | None = None
+        self._ask_s = 0.0
         self.is_given = False
 
     @property
@@ -89,18 +104,36 @@ class InterruptAnswer:
         """Note the first Ctrl-C and get ready while the script reacts to it."""
         if arrival.number == signal.SIGINT and self._since_s is None:
             self._since_s = self._clock()
+            self._ask_s = self._since_s + UNANSWERED_S
             verdict.load()
 
     def poll(self) -> None:
         """Report once, when the time to react is over."""
-        if self._since_s is None or self.is_given:
+        now = self._clock()
+        if self._since_s is None or self.is_given or now < self._ask_s:
             return
-        if self._clock() - self._since_s < UNANSWERED_S:
+        self._ask_s = now + _ASK_S
+        waited_s = now - self._since_s
+        reacted = self._reacted(self._since_s)
+        if reacted is False:
+            lead = "the script has not reacted to Ctrl-C yet"
+        elif waited_s >= (UNKNOWN_S if reacted is None else REACTED_S):
+            lead = f"the script still runs {waited_s:.0f} s after Ctrl-C"
+        else:
             return
         self.is_given = True
-        say(
-            "the script has not reacted to Ctrl-C yet; this is what was seen so far",
-            mid_run=True,
-        )
+        say(f"{lead}; this is what was seen so far", mid_run=True)
         verdict.print_report(self._place.working)
         say(r"still waiting for the script; Ctrl-\ ends it at once")
+
+
+def reaction_in_recording(folder: Path, pid: int) -> Callable[[float], bool | None]:
+    """Return what tells from the recording of a process whether it has reacted to a Ctrl-C."""
+
+    def reacted(interrupted_s: float) -> bool | None:
+        from quickfit.liveness.interrupts import has_reacted
+        from quickfit.liveness.threads import recorded_by
+
+        return has_reacted(recorded_by(folder, pid), interrupted_s)
+
+    return reacted

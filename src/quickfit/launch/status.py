@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import sys
 
 STDERR = 2
@@ -21,10 +22,10 @@ def say(text: str, *, mid_run: bool = False) -> None:
 
     Args:
         text: what to say; characters that could control a terminal are replaced.
-        mid_run: the script may have left the cursor inside a line (a progress bar, the `^C`
-            of the terminal): on a terminal, start a new one.
+        mid_run: the script may have left a line unfinished (a progress bar, the `^C` of the
+            terminal): start a new one.
     """
-    start = "\n" if mid_run and os.isatty(STDERR) else ""
+    start = "\n" if mid_run and not _is_at_line_start() else ""
     for line in text.splitlines():
         write(f"{start}{PREFIX}{_printable(line)}\n")
         start = ""
@@ -42,6 +43,22 @@ def write(text: str) -> None:
                 return
         except OSError:
             return
+
+
+def _is_at_line_start() -> bool:
+    """Tell whether the next byte surely begins a line: only a file shows what was written last.
+
+    An empty line too many in a pipe is better than a verdict inside a progress bar.
+    """
+    try:
+        facts = os.fstat(STDERR)
+        if not stat.S_ISREG(facts.st_mode):
+            return False
+        # It may be open for writing only, and read at a place of our own.
+        with open(f"/dev/fd/{STDERR}", "rb", buffering=0) as file:
+            return not facts.st_size or os.pread(file.fileno(), 1, facts.st_size - 1) == b"\n"
+    except OSError:
+        return False
 
 
 def _printable(line: str) -> str:

@@ -86,9 +86,9 @@ class Counters:
         self.moved_any_s = now_s - still_s
         return still_s
 
-    def per_s(self, now_s: float, name: str, value: int) -> float:
-        """Return how fast a number grew since the look before."""
-        before, at_s = self._rates.get(name, (value, now_s))
+    def per_s(self, now_s: float, name: str, value: int, *, began_s: float) -> float:
+        """Return how fast a number grew since the look before; at first, since it was zero."""
+        before, at_s = self._rates.get(name, (0, began_s))
         self._rates[name] = (value, now_s)
         return (value - before) / (now_s - at_s) if now_s > at_s else 0.0
 

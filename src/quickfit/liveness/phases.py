@@ -15,6 +15,8 @@ _MIN_PER_S = 0.02
 _MIN_INPUT_CORES = 0.02
 # Longer than this is told as no time at all.
 _MAX_LEFT_S = 100 * 3600.0
+# More of a line of the user's is not repeated.
+_MAX_LINE_CHARS = 60
 _BEFORE_THE_LOOP = {
     "imports": "importing modules",
     "data": "getting the data ready",
@@ -34,7 +36,7 @@ class Phase:
 
     Args:
         name: in one word, such as `shuffle-fill`; a change of it is news.
-        text: in a few words, without numbers.
+        text: in a few words, without how far it is.
         where: the user's line it happens at.
         done: how far it is; None where nothing is counted.
         total: what `done` will be in the end; None where that is not known.
@@ -268,15 +270,23 @@ def _by_stack(scene: Scene) -> Phase:
         return Phase("start", "starting")
     found = activity(main.frames, scene.at)
     name = found.name
-    where = scene.place(main.user_frame)
+    where = scene.place(found.line or main.user_frame)
     # Inside a loop Keras's own code runs the model, and does not build it.
     if scene.loop is not None and scene.loop.steps and name in ("other", "model", "data"):
         return Phase("between", "between two steps", where)
     if scene.loop is not None and name == "model":
         name = "other"
-    if name == "other" and scene.steps:
-        return Phase("between", "outside the training loop", where)
+    if scene.loop is None and scene.steps and name in ("other", "model", "data"):
+        return Phase("after", _after_training(where), where)
     return Phase(name, _BEFORE_THE_LOOP[name], where)
+
+
+def _after_training(where: Location | None) -> str:
+    """Say what runs after a loop, in the user's own words; another loop may follow."""
+    text = where.text if where is not None else ""
+    if len(text) > _MAX_LINE_CHARS:
+        text = f"{text[: _MAX_LINE_CHARS - 1]}…"
+    return f"after the training loop: `{text}`" if text else "after the training loop"
 
 
 def _rounded(per_s: float) -> float:

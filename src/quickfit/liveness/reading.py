@@ -12,8 +12,9 @@ from quickfit.liveness import system
 from quickfit.liveness.counters import Counters
 from quickfit.liveness.pipelines import running_stages
 from quickfit.liveness.rows import Row, value_of
-from quickfit.liveness.scene import Input, Loop, Machine, Raised, Scene, Tracing
+from quickfit.liveness.scene import Input, Loop, Machine, Raised, Scene, Thread, Tracing
 from quickfit.liveness.threads import Processes, recorded_by
+from quickfit.signals.stack_phases import CUT_DEPTH
 
 # Stacks and rates are of this long.
 WINDOW_S = 3.0
@@ -80,6 +81,9 @@ class SceneReader:
         loop = self._loop(now_s, phase)
         quiet_s = min(quiet_s, self._counters.validated(now_s, loop, stages))
         self._processes.look()
+        threads = self._processes.threads(now_s, WINDOW_S)
+        if loop is not None and has_left(loop, threads):
+            loop = None
         return Scene(
             at_s=now_s,
             window_s=WINDOW_S,
@@ -89,7 +93,7 @@ class SceneReader:
             longest_s=self._counters.longest_s,
             is_answering=self._is_answering(now_s),
             loop=loop,
-            threads=self._processes.threads(now_s, WINDOW_S),
+            threads=threads,
             children=self._processes.children(now_s, WINDOW_S),
             children_born=self._processes.born,
             stages=stages,
@@ -119,7 +123,9 @@ class SceneReader:
             " ORDER BY rowid DESC LIMIT 1",
             row["id"],
         )
-        if phase == "validation" and validating:
+        # The pipeline that was asked last may be of the validation of an earlier `fit`.
+        is_validating = phase == "validation" and bool(validating)
+        if is_validating:
             began_s = max(began_s, validating[0]["created_s"])
         steps = self._counters.steps_of(row["id"])
         return Loop(
@@ -127,9 +133,9 @@ class SceneReader:
             location=self._at(row["file"], row["line"]),
             begin_s=row["begin_s"],
             steps=steps,
-            per_s=self._counters.per_s(now_s, f"loop {row['id']}", steps),
+            per_s=self._counters.per_s(now_s, f"loop {row['id']}", steps, began_s=row["begin_s"]),
             epoch=epoch[0]["epoch"] + 1 if epoch else 1,
-            phase="validation" if phase == "validation" else "train",
+            phase="validation" if is_validating else "train",
             lasted_s=now_s - began_s,
             facts=facts if isinstance(facts, dict) else {},
         )
@@ -233,6 +239,21 @@ class SceneReader:
 
     def _at(self, file: str | None, line: int | None) -> Location | None:
         return Scene(0.0, 0.0, sources=self._sources).at(file, line)
+
+
+def has_left(loop: Loop, threads: tuple[Thread, ...]) -> bool:
+    """Tell whether no thread is inside a loop of the script any more.
+
+    The probes hear of its end only when the script calls TensorFlow somewhere else.
+    """
+    body = loop.facts.get("body")
+    if not isinstance(body, list) or len(body) != 3 or not threads:
+        return False
+    if any(len(thread.frames) >= CUT_DEPTH for thread in threads):
+        return False  # the loop may be below the end of such a stack
+    file, first, last = body
+    frames = (frame for thread in threads for frame in thread.frames)
+    return not any(frame.file == file and first <= frame.line <= last for frame in frames)
 
 
 def _machine(rows: list[Row], groups: dict[str, float]) -> Machine:

@@ -241,7 +241,7 @@ class Scene:
         text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return Location(file, line, text)
 
-    def place(self, frame: Frame | None) -> Location | None:
+    def place(self, frame: host.Frame | None) -> Location | None:
         """Return where a frame is."""
         return None if frame is None else self.at(frame.file, frame.line)
 

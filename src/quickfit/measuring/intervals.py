@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Student's t for a 95 % interval, by degrees of freedom; from ten on it changes little.
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
@@ -36,6 +36,6 @@ def interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
     if len(logs) == 1:
         return Measured(0.0, math.exp(mean), math.inf, 1)
     spread = max(statistics.stdev(logs), MIN_SPREAD)
-    t = _T95[min(len(logs) - 1, len(_T95)) - 1]
+    t = T95[min(len(logs) - 1, len(T95)) - 1]
     half = widened * t * spread / math.sqrt(len(logs))
     return Measured(math.exp(mean - half), math.exp(mean), math.exp(mean + half), len(logs))

@@ -23,10 +23,11 @@ MIN_BLOCKS = 8
 MIN_POINTS = 4
 # Longer series are merged before they are looked at.
 MAX_POINTS = 2048
-# Points that a block has at least, where there are enough of them.
-BLOCK_POINTS = 4
-# The first look, and how many times as much the next one sees.
-FIRST_LOOK, NEXT_LOOK = 32, 1.25
+# Points that a block has at least, where there are enough of them for so many blocks.
+BLOCK_POINTS, ENOUGH_BLOCKS = 4, 12
+# The first look, and how many times as much the next one sees. Of fewer steps than blocks, ranks
+# can be certain only if nearly all of them agree, and two looks in a row.
+FIRST_LOOK, NEXT_LOOK = MIN_BLOCKS, 1.25
 # The level at first and at the end is that of this part of the run.
 END_SHARE = 1 / 6
 MIN_END_BLOCKS = 2
@@ -103,7 +104,7 @@ def blocks_of(points: Sequence[Point], middle: Middle) -> list[Point]:
     """Return the middle of the points in each of some equal parts of the run."""
     if len(points) < MIN_POINTS:
         return []
-    count = min(middle.blocks, max(len(points) // BLOCK_POINTS, MIN_BLOCKS))
+    count = min(middle.blocks, max(len(points) // BLOCK_POINTS, ENOUGH_BLOCKS))
     begin, end = points[0][0], points[-1][0]
     width = (end - begin) / count
     if width <= 0:

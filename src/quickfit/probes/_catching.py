@@ -43,7 +43,7 @@ class Watch:
 
     def begin(self, frame: FrameType | None) -> bool:
         """Watch the thread that is at this frame; tell whether it can be watched unnoticed."""
-        if threading.gettrace() is not None or not _is_plain(frame):
+        if threading.gettrace() is not None or not is_plain(frame, MAX_DEPTH):
             return False
         if sys.version_info >= (3, 12):
             self._end = _monitor(self)
@@ -70,9 +70,9 @@ def _ignore(_: BaseException) -> None:
     """Take an exception after we have failed."""
 
 
-def _is_plain(frame: FrameType | None) -> bool:
+def is_plain(frame: FrameType | None, max_depth: int) -> bool:
     """Tell whether no debugger traces any of the frames, and they are not too many."""
-    for _ in range(MAX_DEPTH):
+    for _ in range(max_depth):
         if frame is None:
             return True
         if frame.f_trace is not None:

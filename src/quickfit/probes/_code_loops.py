@@ -39,6 +39,14 @@ class Body(NamedTuple):
     last: int
     line: int
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and the last line of it."""
+        spans = self.code.co_lines()
+        inside = [line for begin, end, line in spans if begin <= self.last and end > self.first]
+        lines = [line for line in inside if line] or [self.line]
+        return min(lines), max(lines)
+
     def holds(self, frame: FrameType | None) -> bool:
         """Tell whether a frame, or one that called it, is inside this loop now."""
         for _ in range(MAX_FRAMES):

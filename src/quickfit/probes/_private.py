@@ -185,6 +185,7 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "Operation": Wanted(),
         },
         "tensorflow.python.eager.backprop": {"GradientTape": Wanted()},
+        "tensorflow.python.ops.script_ops": {"_py_funcs": Wanted()},
         "tensorflow.python.ops.resource_variable_ops": {"BaseResourceVariable": Wanted()},
         "tensorflow.python.eager.polymorphic_function.polymorphic_function": {"Function": Wanted()},
         "keras.src.models.model": {"Model": Wanted()},

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
+from quickfit.probes._hooks import paired, stamper
 from quickfit.probes._sites import (
     CO_GENERATOR,
     MAX_SITES,
@@ -69,6 +71,12 @@ class ThreadCalls:
         self.direct: FrameType | None = None
         self.looked_up: tuple[int, CodeType] | None = None
         self.ended_s = 0.0
+        # When the call that counts ended: noted at once, and worked out by the next one.
+        self.ends: deque[float] = deque()
+        self.note_end = stamper(self.ends, now)
+        # The same of Keras's logs, with the negative time of each begin.
+        self.log_stamps: deque[float] = deque()
+        self.note_log_end = stamper(self.log_stamps, now)
 
     def moment(self, at_s: float) -> Moment:
         """Return the running totals."""
@@ -76,6 +84,8 @@ class ThreadCalls:
 
     def begin(self, kind: str, subject: Any, frame: FrameType | None) -> bool:
         """Note that a call begins; tell whether it counts."""
+        if self.ends:
+            self.settle()
         if self.site is not None and not self._is_stale(frame):
             return False
         self.direct = frame
@@ -109,6 +119,8 @@ class ThreadCalls:
 
     def passes(self, subject: Any, frame: FrameType) -> bool:
         """Tell whether a call needs no more attention, in a step that is not watched in full."""
+        if self.ends:
+            self.settle()
         if self.site is not None:
             return True  # inside a call that is
         at, code = frame.f_lasti, frame.f_code
@@ -125,6 +137,8 @@ class ThreadCalls:
 
     def passes_looked_up(self, subject: Any, frame: FrameType) -> bool:
         """Tell the same of a method that is looked up, which is just before it is called."""
+        if self.ends:
+            self.settle()
         if self.site is None and self.looked_up_at.get(frame.f_lasti) is frame.f_code:
             return self.subject() is subject and self._begins_unwatched()
         return False
@@ -139,12 +153,16 @@ class ThreadCalls:
 
     def skip_steps(self, steps: int, subject: Any, loop: HandLoop) -> None:
         """Watch the next steps of a loop less closely."""
-        self.skip, self.subject, self.is_followed = steps, weakref.ref(subject), False
+        # A tape is another object in every step, and no subject.
+        self.subject = weakref.ref(subject) if subject is not None else _nothing
+        self.skip, self.is_followed = steps, False
         self.head_at, self.inside_at = loop.head_at, loop.inside_at
         self.looked_up_at, self.again = loop.looked_up_at, loop.again_unwatched
 
     def begin_aside(self, kind: str, subject: Any, frame: FrameType | None, loop: int) -> bool:
         """Note a call that makes no loop of its own, such as a save in a callback of `fit`."""
+        if self.ends:
+            self.settle()
         if self.site is not None:
             return False
         frame = user_frame(frame) or (any_user_frame(frame) if kind == "save" else None)
@@ -161,12 +179,25 @@ class ThreadCalls:
         self.began_s = now()
         return True
 
-    def end(self) -> None:
-        """Note that the call that counts is over."""
+    @property
+    def is_inside(self) -> bool:
+        """Whether a call that counts is under way."""
+        return self.site is not None and not self.ends
+
+    def settle(self) -> None:
+        """Count the call that is over."""
+        try:
+            ended_s = self.ends.popleft()
+        except IndexError:
+            return  # the run ends on another thread, which has just counted it
+        self.ends.clear()
+        if self.log_stamps:
+            self.logs_s += sum(took_s for _, took_s in paired(self.log_stamps))
+            self.log_stamps.clear()
         site = self.site
         if site is None:
             return
-        ended_s = self.ended_s = now()
+        self.ended_s = ended_s
         took_s = ended_s - self.began_s
         self.site = None
         if self.aside is not None:
@@ -244,7 +275,7 @@ def note_training(subject: Any, kind: str) -> None:
     """
     for thread in list(threads.values()):
         site = thread.site
-        if site is not None and site.kind == "function":
+        if site is not None and thread.is_inside and site.kind == "function":
             site.trains = True
             if kind == "apply":
                 site.note_optimizer(subject)

@@ -21,6 +21,7 @@ from quickfit.probes import (
     devices,
     eager_ops,
     graph_loop,
+    holders,
     machine,
     memory,
     overhead,
@@ -112,6 +113,7 @@ class Background:
         self._quietly("machine", self.machine.read)
         # After the main thread has ended, TensorFlow may be half torn down.
         if threading.main_thread().is_alive():
+            self._quietly("holders", self._look_at_holders)
             self._quietly("tf_data", lambda: tf_data.read_pipelines(state))
             self._quietly("devices", lambda: devices.read_once(state))
             self._quietly("eager_ops", lambda: eager_ops.read(state))
@@ -128,6 +130,9 @@ class Background:
         state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()
         self._quietly("machine", lambda: overhead.write(state))
         self._write()
+
+    def _look_at_holders(self) -> None:
+        holders.read(self.state, self.machine.own_bytes)
 
     def _listen(self) -> None:
         self.silence.tick(now())

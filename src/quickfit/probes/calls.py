@@ -7,7 +7,6 @@ ends when the object that was handed out for this one call is gone.
 
 from __future__ import annotations
 
-import functools
 import sys
 from threading import get_ident
 from types import CodeType, MethodType, ModuleType
@@ -15,6 +14,7 @@ from typing import Any
 
 from quickfit.probes import _loops, iterator_ends
 from quickfit.probes._guard import fail
+from quickfit.probes._hooks import call_once
 from quickfit.probes._imports import Patch, patching
 from quickfit.probes._probe import Probe
 from quickfit.probes._sites import is_eager
@@ -81,15 +81,6 @@ def _patch(module: ModuleType) -> None:
             setattr(cls, name, watched(method, kind))
     if module.__name__ == TRAINER:
         _time_logs(module)
-
-
-class _OneCall(functools.partial[Any]):
-    """What is handed out for one call: C calls the method, and its end is the end of the call."""
-
-    calls: ThreadCalls
-
-    def __del__(self) -> None:
-        self.calls.end()
 
 
 class _Watched:
@@ -193,9 +184,7 @@ def _begun(bound: Any, kind: str, subject: Any, frame: Any) -> Any:
         return bound
     if not is_begun:
         return bound
-    call = _OneCall(bound)
-    call.calls = calls
-    return call
+    return call_once(bound, calls.note_end)
 
 
 def _begin(kind: str, subject: Any, calls: ThreadCalls, frame: Any) -> bool:
@@ -233,19 +222,11 @@ class _Logs:
     @property
     def __call__(self) -> Any:
         calls = threads.get(get_ident())
-        if calls is None or calls.site is None:
+        if calls is None or not calls.is_inside:
             return self.__wrapped__
-        call = _LogsCall(self.__wrapped__)
-        call.calls, call.began_s = calls, now()
+        call = call_once(self.__wrapped__, calls.note_log_end)
+        calls.log_stamps.append(-now())
         return call
-
-
-class _LogsCall(functools.partial[Any]):
-    calls: ThreadCalls
-    began_s: float
-
-    def __del__(self) -> None:
-        self.calls.logs_s += now() - self.began_s
 
 
 def enter_fit(thread: int, change: int) -> None:
@@ -261,6 +242,9 @@ def enter_fit(thread: int, change: int) -> None:
 
 def write_totals(state: State) -> None:
     """Record the totals of every line's calls, and of the ends of iterators."""
+    mine = threads.get(get_ident())
+    if mine is not None and mine.ends:
+        mine.settle()
     iterator_ends.write_totals(state)
     found = list(threads.values())
     sites = [site for calls in found for site in calls.written.values()]

@@ -7,7 +7,6 @@ is replaced by a timed one for a moment and then put back.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from quickfit.probes._hooks import TimedFunction
+from quickfit.probes._hooks import TimedFunction, paired
 from quickfit.probes._places import Place, is_user_file, user_place
 from quickfit.probes._state import Loop, State, now
 
@@ -38,41 +37,57 @@ MIN_SIZED_S = 8e-6
 _CALLS = ("/polymorphic_function.py", "/trainer.py")
 
 
-class Copies(deque[float]):
-    """The times of copies; of those that take a while, how large they were and where they began."""
+class Copies:
+    """The copies of one look: when each began and ended, how large it was, which line made it."""
 
     def __init__(self) -> None:
-        super().__init__(maxlen=MAX_COPIES)
-        self.outside_s = 0.0
-        self.bytes = 0
+        self.stamps: deque[float] = deque()
+        self.begun: list[tuple[int, bool, Place | None]] = []
         # Of a version that names it otherwise, no size is told.
         self.is_blind = False
-        self.lines: dict[Place, float] = {}
 
-    def append(self, took_s: float) -> None:
-        """Take the time of a copy that has just ended."""
-        super().append(took_s)
-        if took_s >= MIN_SIZED_S:
-            with contextlib.suppress(Exception):  # an odd value: the user's training comes first
-                # The frame that asked for the copy; what it copies is an argument of it.
-                frame = sys._getframe(2)
-                self._measure(frame.f_locals)
-                if took_s >= MIN_PLACED_S:
-                    self._place(took_s, frame)
+    def begins(self, frame: FrameType) -> bool:
+        """Note the copy that a frame is about to make; False when there were enough."""
+        if len(self.begun) >= MAX_COPIES:
+            return False
+        try:
+            self.begun.append((self._bytes(frame.f_locals), *_place(frame)))
+        except Exception:  # an odd value: the user's training comes first
+            self.begun.append(_UNKNOWN)
+        return True
 
-    def _measure(self, given: Mapping[str, object]) -> None:
+    def _bytes(self, given: Mapping[str, object]) -> int:
+        # What is copied is an argument of the frame.
         self.is_blind = self.is_blind or "value" not in given
-        self.bytes += int(getattr(given.get("value"), "nbytes", 0))
+        return int(getattr(given.get("value"), "nbytes", 0))
 
-    def _place(self, took_s: float, frame: FrameType | None) -> None:
-        is_inside = False
-        while frame is not None and not is_user_file(frame.f_code.co_filename):
-            is_inside = is_inside or frame.f_code.co_filename.endswith(_CALLS)
-            frame = frame.f_back
-        self.outside_s += 0.0 if is_inside else took_s
-        place = user_place(frame)
-        if place is not None:
-            self.lines[place] = self.lines.get(place, 0.0) + took_s
+    def times(self) -> list[float]:
+        """Return how long each copy took."""
+        return [took_s for _, took_s in paired(list(self.stamps))]
+
+    def placed(self) -> tuple[int, float, dict[Place, float]]:
+        """Return the bytes of those that took a while, their time outside calls, and by line."""
+        size, outside_s, lines = 0, 0.0, dict[Place, float]()
+        for number, took_s in paired(list(self.stamps)):
+            nbytes, is_inside, place = self.begun[number]
+            size += nbytes if took_s >= MIN_SIZED_S else 0
+            if took_s >= MIN_PLACED_S:
+                outside_s += 0.0 if is_inside else took_s
+                if place is not None:
+                    lines[place] = lines.get(place, 0.0) + took_s
+        return size, outside_s, lines
+
+
+_UNKNOWN: tuple[int, bool, Place | None] = (0, False, None)
+
+
+def _place(frame: FrameType | None) -> tuple[bool, Place | None]:
+    """Return whether a copy is part of a call that is timed by itself, and the user's line."""
+    is_inside = False
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        is_inside = is_inside or frame.f_code.co_filename.endswith(_CALLS)
+        frame = frame.f_back
+    return is_inside, user_place(frame)
 
 
 @dataclass
@@ -84,7 +99,7 @@ class Window:
     began_s: float
     began_step: int
     epoch: int
-    times: Copies
+    copies: Copies
 
 
 def read(state: State) -> None:
@@ -121,7 +136,9 @@ def _open(loop: Loop) -> Window | None:
     if original is None:
         return None
     window = Window(loop, original, now(), loop.steps, loop.epoch, Copies())
-    setattr(module, ENTRANCE, TimedFunction(original, window.times, loop.thread))
+    copies = window.copies
+    timed = TimedFunction(original, copies.stamps, loop.thread, copies.begins)
+    setattr(module, ENTRANCE, timed)
     return window
 
 
@@ -134,10 +151,10 @@ def _close(window: Window, state: State) -> None:
     steps = loop.steps - window.began_step
     # Between two epochs or calls, whole datasets may be copied; that is no part of a step.
     if steps >= 1 and loop.epoch == window.epoch and not loop.is_over:
-        at_s, seen, times = now(), window.times, list(window.times)
+        at_s, times = now(), window.copies.times()
         spent = (at_s, at_s - window.began_s, steps, len(times), sum(times))
-        lines = seen.lines.copy()
+        nbytes, outside_s, lines = window.copies.placed()
         place = state.source(max(lines, key=lambda line: lines[line], default=None))
         where = (place.file, place.line, lines[place]) if place is not None else (None,) * 3
-        size = None if seen.is_blind else seen.bytes
-        state.writer.add("copies", (loop.id, *spent, seen.outside_s, size, *where))
+        size = None if window.copies.is_blind else nbytes
+        state.writer.add("copies", (loop.id, *spent, outside_s, size, *where))

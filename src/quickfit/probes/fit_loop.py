@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from quickfit.probes import _loops, fit_shapes, iterator_ends, look_loop, stopping
+from quickfit.probes import _loops, fit_shapes, iterator_ends, look_loop, stopping, tf_data
 from quickfit.probes import callbacks as cb
 from quickfit.probes._fit_facts import count_parameters, facts_of, keras_frame
 from quickfit.probes._guard import fail
@@ -24,6 +24,10 @@ from quickfit.probes.calls import enter_fit
 TRAINER = "keras.src.backend.tensorflow.trainer"
 CALLBACK_LIST = "keras.src.callbacks.callback_list"
 BASE_TRAINER = "keras.src.trainers.trainer"
+# Steps after which the pipeline is read at once, and epochs at whose end: in a short training the
+# background thread may come to read it once or not at all.
+READ_AT_STEPS = frozenset((1, 2, 4, 8, 16, 32))
+READ_EPOCHS = 3
 
 
 def new_probe() -> Probe:
@@ -158,6 +162,8 @@ def _epoch_begins(callbacks: cb.TimedCallbacks, state: State) -> None:
 def _epoch_ends(callbacks: cb.TimedCallbacks, state: State) -> None:
     loop = callbacks.loop
     if loop is not None:
+        if loop.epoch <= READ_EPOCHS:
+            tf_data.read_at_step(loop, state)
         row = (loop.id, loop.epoch, loop.epoch_begin_s, now(), loop.validation_s)
         state.writer.add("epochs", row)
 
@@ -213,6 +219,8 @@ def _after_step(callbacks: cb.TimedCallbacks) -> None:
     if state is None or loop is None:
         return
     state.steps += loop.facts.get("steps_per_execution", 1)
+    if loop.steps in READ_AT_STEPS:
+        tf_data.read_at_step(loop, state)
     if loop.first_step_s is None:
         loop.first_step_s = now()
         _safely(_first_step_ends, callbacks)

@@ -22,6 +22,8 @@ FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 # Parts of a batch that are written down.
 MAX_PARTS = 16
 ROLES = ("input", "label", "weight")
+# What a PyDataset calls the size of its batches.
+_BATCH_ATTRIBUTES = ("batch_size", "_batch_size", "batch", "batchsize")
 _GIVEN = ("steps_per_epoch", "validation_freq", "validation_steps", "validation_batch_size")
 
 
@@ -43,6 +45,8 @@ def note(model: Any, frame: FrameType | None, facts: dict[str, Any], state: Stat
         facts["data_batches"] = _whole(given["epoch_iterator"].data_adapter.num_batches)
     with contextlib.suppress(Exception):
         facts["batch"] = _parts(given["epoch_iterator"]._distributed_dataset.element_spec)
+    with contextlib.suppress(Exception):
+        facts["batch_examples"] = _examples(given["epoch_iterator"].data_adapter)
     with contextlib.suppress(Exception):
         largest = max(model.trainable_variables, key=lambda variable: size_of(variable.shape))
         facts["variable_dtype"] = str(largest.dtype)
@@ -96,6 +100,24 @@ def _leaves(part: Any) -> Iterator[Any]:
             yield from _leaves(inner)
     elif hasattr(part, "dtype") and hasattr(part, "shape"):
         yield part
+
+
+def _examples(adapter: Any) -> int | None:
+    """Return how many examples a generator or PyDataset puts in a batch; None where unknown.
+
+    Keras forgets it: the first dimension of its shapes is open. Nothing of the user's runs here.
+    """
+    peeked = getattr(adapter, "_first_batches", None)  # what Keras took of a generator
+    if peeked:
+        sizes = {int(leaf.shape[0]) for batch in peeked for leaf in _leaves(batch)}
+        return sizes.pop() if len(sizes) == 1 else None
+    given = vars(adapter.py_dataset)
+    sizes = {
+        value
+        for name in _BATCH_ATTRIBUTES
+        if isinstance(value := given.get(name), int) and not isinstance(value, bool) and value > 0
+    }
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _labels(train_function: Any) -> Iterator[Any]:

@@ -34,7 +34,7 @@ def read(state: State) -> None:
     """Look at every thread that is inside a compiled function that trains."""
     for calls in list(threads.values()):
         site = calls.site
-        is_inside = site is not None and now() - calls.began_s > MIN_CALL_S
+        is_inside = calls.is_inside and now() - calls.began_s > MIN_CALL_S
         # From its second call on, it is the head of a loop whose steps its calls tell.
         if site is not None and is_inside and site.optimizers and site.heads is None:
             _follow(calls, site, state)

@@ -83,11 +83,12 @@ class HandLoop:
     def again_unwatched(self, at_s: float) -> None:
         """Note the same in a step of which only this one time is taken."""
         loop, began_s = self.loop, self.began_s
+        # First: a signal may end the script on any line, and no step is written twice.
+        self.began_s = at_s
         steps = loop.steps = loop.steps + 1
         times = (began_s, None, None, None, None, at_s, None, None)
         self.add_step((loop.id, loop.epoch, steps, *times))
         self.usual_s = at_s - began_s
-        self.began_s = at_s
 
     def open_at(self, moment: Moment, subject: Any) -> None:
         """Begin with the step that had begun before the loop was known to be one."""
@@ -97,9 +98,11 @@ class HandLoop:
 
     def leave(self, at_s: float) -> None:
         """End the last step where its last call ended: the script has left the loop."""
+        calls = self.calls
+        if calls.ends:
+            calls.settle()
         if not self.is_open:
             return
-        calls = self.calls
         # A last call for a batch that only says there is none is no step.
         if self.is_unwatched:
             if calls.is_followed or not self.is_input:
@@ -118,6 +121,8 @@ class HandLoop:
 
     def _close(self, end_s: float) -> None:
         calls, began, loop = self.calls, self.began, self.loop
+        # Before the step is written: writing it may end the script, which leaves the loop.
+        self.is_open = False
         if self.is_unwatched:
             self.again_unwatched(end_s)
             return
@@ -237,6 +242,8 @@ class LoopFinder:
         body = enclosing_body(frame)
         place = state.source(_place(site, body))
         loop = Loop(state.new_id("loop"), "custom", place, began_s, began_s, self.calls.thread, {})
+        if body is not None:
+            loop.facts["body"] = [absolute(body.code.co_filename), *body.lines]
         hand = HandLoop(self.calls, site, body, loop)
         hand.add_step = state.writer.add_step
         hand.is_asked = stopping.is_asked(state)
@@ -278,6 +285,8 @@ def finish(state: State) -> None:
 
     at_s = now()
     for calls in list(threads.values()):
+        if calls.ends:
+            calls.settle()
         hand = calls.loop
         if hand is not None and hand.loop.begin_s <= at_s:
             hand.leave(at_s)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from quickfit.probes import _loops
+from quickfit.probes import _loops, stopping
 from quickfit.probes import callbacks as cb
 from quickfit.probes._fit_facts import facts_of, keras_frame
 from quickfit.probes._places import user_place
@@ -59,6 +59,8 @@ def step_ends(callbacks: cb.TimedCallbacks) -> Iterator[Any]:
     if state is not None:
         state.looked += 1
     if loop is None or loop.kind == "fit":
+        if state is not None and stopping.is_time_up(state):
+            _stop()  # `--for` counts the time of validation as well
         return list.__iter__(callbacks)
     return cb.step_ends(callbacks)
 
@@ -69,8 +71,22 @@ def _after_step(callbacks: cb.TimedCallbacks) -> None:
         return
     if loop.first_step_s is None:
         loop.first_step_s = now()
-    if not loop.id and loop.steps >= MIN_STEPS:
+    # A short call inside a loop of the script's own is a part of its step, and ends with that.
+    is_due = stopping.is_time_up(state) and (loop.id or state.current_loop() is None)
+    if not loop.id and (loop.steps >= MIN_STEPS or is_due):
         _becomes_a_loop(callbacks, loop, state)
+    if is_due:
+        _loops.leave(loop, state)
+        _loops.write(loop, state)
+        _stop()
+    if stopping.is_asked(state):
+        callbacks.watch_at = 0  # every step may be the last one
+
+
+def _stop() -> None:
+    from quickfit.probes import session
+
+    session.stop_now()
 
 
 def _becomes_a_loop(callbacks: cb.TimedCallbacks, loop: Loop, state: State) -> None:

@@ -32,6 +32,8 @@ class MachineReader:
         self.calls = 0
         self.run_delay_s: float | None = None
         self.disk_wait_s: float | None = None
+        # Memory in use without pages of files, at the last reading.
+        self.own_bytes: int | None = None
         self._limits = Limits()
         self._collector = Collector()
         self._clock = Clock()
@@ -58,11 +60,14 @@ class MachineReader:
         own = process_counters(text("/proc/self/stat"))
         io = numbers(text("/proc/self/io"))
         status = text("/proc/self/status")
+        files = status_bytes(status, "RssFile")
+        rss = own["rss_bytes"]
+        self.own_bytes = rss - (files or 0) if rss is not None else None
         return (
             now(),
             times.user + times.system,
             main[0],
-            own["rss_bytes"],
+            rss,
             self.run_delay_s,
             main[1],
             system_busy_s(text("/proc/stat")),
@@ -82,7 +87,7 @@ class MachineReader:
             self._limits.used_bytes(),
             self._python_blocks(),
             *self._collector.read(),
-            status_bytes(status, "RssFile"),
+            files,
             status_bytes(status, "VmData"),
             self._clock.hz(),
         )

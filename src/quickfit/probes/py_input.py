@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import weakref
 from collections.abc import Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls, timed_iterator
 from quickfit.probes._imports import Patch, patching
-from quickfit.probes._places import Place, place_of_code, place_of_function
+from quickfit.probes._places import (
+    Place,
+    is_user_file,
+    place_of_code,
+    place_of_function,
+    user_place,
+)
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State, now
 
@@ -32,10 +40,14 @@ class PyInput:
         self.name = name
         self.place = place
         self.workers = workers
+        # The user's line that made it, where its code is a library's.
+        self.made_at: Place | None = None
         self.loop_id: int | None = None
         self.batches = 0
         self.wall_s = self.cpu_s = 0.0
         self.is_busy = False
+        # What feeds the loop, as long as it lives.
+        self.source: weakref.ref[Any] | None = None
         self._began_s = self._began_cpu_s = 0.0
 
     def begin(self) -> bool:
@@ -81,6 +93,32 @@ def _patch_generators(module: ModuleType) -> None:
 
 def _patch_py_datasets(module: ModuleType) -> None:
     notice_calls(module.PyDatasetAdapter, "get_tf_dataset", _noticed(_time_py_dataset))
+    datasets = getattr(module, "PyDataset", None)
+    if datasets is not None and "__init__" in vars(datasets):
+        notice_calls(datasets, "__init__", _note_maker)
+
+
+# Where the PyDatasets of the process were made, by their number.
+_made_at: dict[int, tuple[weakref.ref[Any], Place]] = {}
+
+
+def _note_maker(dataset: Any) -> None:
+    """Remember the user's line that makes a PyDataset, such as `flow_from_directory(…)`."""
+    state = Current.state
+    if state is not None:
+        guarded(state.probes["py_input"], _remember)(dataset, sys._getframe(2))
+
+
+def _remember(dataset: Any, frame: FrameType) -> None:
+    place = user_place(frame)
+    if place is not None:
+        number = id(dataset)
+        _made_at[number] = weakref.ref(dataset, lambda _: _made_at.pop(number, None)), place
+
+
+def _maker_of(dataset: Any) -> Place | None:
+    reference, place = _made_at.get(id(dataset), (None, None))
+    return place if reference is not None and reference() is dataset else None
 
 
 def _noticed(action: Any) -> Any:
@@ -97,6 +135,7 @@ def _time_generator(adapter: Any, state: State) -> None:
     source = _generator_behind(original)
     place = _place_of_iterator(source)
     watched = _new_input(state, "generator", _name_of(source), place, workers=1)
+    watched.source = _weakly(source)
     adapter.generator = lambda: watched.over(original())
     adapter._quickfit = True
 
@@ -108,8 +147,18 @@ def _time_py_dataset(adapter: Any, state: State) -> None:
     workers = max(int(dataset.workers or 1), 1) if adapter.enqueuer is not None else 1
     kind = "pydataset-processes" if dataset.use_multiprocessing else "pydataset"
     watched = _new_input(state, kind, type(dataset).__name__, place, workers=workers)
+    watched.source = _weakly(dataset)
+    if place is None or not is_user_file(place.file):
+        watched.made_at = state.source(_maker_of(dataset))
     adapter._get_iterator = lambda: watched.over(original())
     adapter._quickfit = True
+
+
+def _weakly(source: Any) -> weakref.ref[Any] | None:
+    try:
+        return weakref.ref(source)
+    except TypeError:  # a class with slots
+        return None
 
 
 def _new_input(state: State, kind: str, name: str, place: Place | None, *, workers: int) -> PyInput:
@@ -151,7 +200,8 @@ def write_totals(state: State) -> None:
     for watched in list(state.py_inputs):
         if watched.loop_id is None and state.active_loops():
             watched.loop_id = state.active_loops()[-1].id
-        file, line = (watched.place.file, watched.place.line) if watched.place else (None, None)
+        file, line = watched.place[:2] if watched.place else (None, None)
+        made_file, made_line = watched.made_at[:2] if watched.made_at else (None, None)
         row = (
             watched.id,
             at_s,
@@ -165,6 +215,8 @@ def write_totals(state: State) -> None:
             watched.wall_s,
             watched.cpu_s,
             int(watched.is_busy),
+            made_file,
+            made_line,
         )
         # One that stands still and is not waited for belongs to a `fit` that has ended.
         seen = (watched.loop_id, watched.batches, watched.is_busy)

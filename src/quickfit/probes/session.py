@@ -8,6 +8,7 @@ into the child.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import sys
@@ -30,6 +31,7 @@ from quickfit.probes import (
     stopping,
     tf_data,
 )
+from quickfit.probes._guard import guarded
 from quickfit.probes._imports import AfterImport, Patch
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
@@ -40,7 +42,7 @@ from quickfit.recording.writer import Writer
 # In the order of installation. Each has PROBE and patches(probe).
 _HOOKING = (calls, fit_loop, tf_data, py_input, retracing, devices)
 # Those that the background thread asks by itself.
-_READING = ("stacks", "machine", "silence", "raising")
+_READING = ("stacks", "machine", "silence", "raising", "holders")
 _background: Background | None = None
 # What a recording that was ended from inside knew of the hooks.
 _last: State | None = None
@@ -91,7 +93,15 @@ def _at_exit() -> None:
             ending.note(state)
         except Exception as error:  # anything: the script ends as it would have
             state.writer.add("notes", (time.perf_counter(), f"how it ended: {error!r:.200}"))
+        _write_ending(state)
     finish()
+
+
+def _write_ending(state: State) -> None:
+    """Put on disk at once that the script's last line has run: what follows may take a while."""
+    state.writer.add("meta", ("ending_s", repr(time.perf_counter())))
+    with contextlib.suppress(Exception):  # a full disk: `finish` says so
+        state.writer.flush()
 
 
 def finish() -> None:
@@ -102,6 +112,9 @@ def finish() -> None:
     _stop_background()
     # It ends: the last step of an open loop, counted now, must not end it once more.
     state.stop_steps = state.stop_at_s = state.at_step = None
+    if state.loops:
+        # A training of less than a second may end before the background thread asks for them.
+        guarded(state.probes["devices"], devices.read_once)(state)
     try:
         hand_loop.finish(state)
         calls.write_totals(state)

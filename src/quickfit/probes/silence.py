@@ -62,7 +62,7 @@ class Silence:
         for made in state.py_inputs:
             moves += made.batches
         for calls in list(_thread_calls.threads.values()):
-            moves += calls.calls
+            moves += calls.calls + len(calls.ends)
         return moves
 
     def write(self, stacks: StackSampler) -> list[Standing]:

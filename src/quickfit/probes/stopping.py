@@ -24,6 +24,11 @@ def is_due(state: State) -> bool:
         return True
     if state.stop_steps is not None and state.steps >= state.stop_steps:
         return True
+    return is_time_up(state)
+
+
+def is_time_up(state: State) -> bool:
+    """Tell whether the time given on the command line is over."""
     return state.stop_at_s is not None and now() >= state.stop_at_s
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import weakref
 from threading import get_ident
 from types import ModuleType
@@ -13,7 +15,7 @@ from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls
 from quickfit.probes._imports import Patch, patching
 from quickfit.probes._probe import Probe
-from quickfit.probes._state import Current, State, WatchedIterator, now
+from quickfit.probes._state import Current, Loop, State, WatchedIterator, now
 from quickfit.probes.tf_data_chain import DATASETS, describe_chain, patch_datasets
 
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
@@ -25,6 +27,10 @@ SETTLING_S = 0.1
 NO_LOOP, WAITING = 0, "waiting"
 # After so many tries without a model, an iterator has none.
 MAX_FAILURES = 2
+# A script that calls `fit` for every batch is not slowed by reading each of its pipelines.
+MAX_READ_LOOPS = 16
+# The background thread and the thread of a loop read in turn.
+_reading = threading.Lock()
 
 
 def new_probe() -> Probe:
@@ -62,6 +68,15 @@ def _watch_iterator(iterator: Any, state: State) -> None:
 
 def read_pipelines(state: State) -> None:
     """Record the model of every pipeline that feeds a running loop."""
+    if not _reading.acquire(blocking=False):
+        return  # the other thread is at it
+    try:
+        _read_pipelines(state)
+    finally:
+        _reading.release()
+
+
+def _read_pipelines(state: State) -> None:
     used = [w for w in state.iterators if w.loop is not None and not w.loop.is_over]
     for watched in used[-MAX_WATCHED:]:
         iterator = watched.iterator()
@@ -74,6 +89,18 @@ def read_pipelines(state: State) -> None:
         else:
             watched.has_model = False
             state.writer.add("notes", (now(), "no pipeline model: autotune is off"))
+
+
+def read_at_step(loop: Loop, state: State) -> None:
+    """Record the pipelines of a loop on its own thread: a short training has no other readings.
+
+    Called after a few of its first steps and at the end of its first epochs, while the iterator
+    is there for certain.
+    """
+    probe = state.probes["tf_data"]
+    if probe.is_off or loop.id > MAX_READ_LOOPS:
+        return
+    guarded(probe, read_pipelines)(state)
 
 
 def read_waiting(state: State) -> None:
@@ -147,3 +174,11 @@ def _describe(watched: WatchedIterator, iterator: Any, state: State) -> None:
     of = (loop.id, watched.phase) if loop is not None else (NO_LOOP, WAITING)
     row = (watched.id, *of, watched.dataset_id, watched.created_s)
     state.writer.add("iterators", row)
+
+
+def _unlock_after_fork() -> None:
+    global _reading
+    _reading = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock_after_fork)

@@ -26,6 +26,8 @@ from quickfit.recording.schema import (
 )
 
 Row = dict[str, Any]  # one row: column name to text, number or None; JSON columns hold any value
+# A step that was written twice is left out. Where more than this is odd, the clock or the file is.
+MAX_ODD_STEPS_SHARE = 0.05
 _KINDS: dict[str, set[type]] = {"TEXT": {str}, "INTEGER": {int}, "REAL": {int, float}}
 
 
@@ -36,6 +38,7 @@ class ProcessRecording:
     path: Path
     facts: Row
     tables: dict[str, list[Row]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
     def rows(self, table: str) -> list[Row]:
         """Return the rows of a table in the order they were written."""
@@ -79,7 +82,9 @@ def _read(path: Path) -> Recording:
         raise RecordingError(
             f"{path}: this is not a quickfit recording (found: {kind_of(path)}).\n{WHAT_IT_IS}"
         )
-    return Recording(path, folders.read_run_file(path.parent), read_process(path), [], [])
+    process = read_process(path)
+    run = folders.read_run_file(path.parent)
+    return Recording(path, run, process, [], list(process.problems))
 
 
 def _read_folder(path: Path) -> Recording:
@@ -102,7 +107,8 @@ def _read_folder(path: Path) -> Recording:
     if main is None:
         raise RecordingError(_main_unreadable(path, run, failures, processes))
     others = [process for process in processes if process is not main]
-    return Recording(path, run, main, others, list(failures.values()))
+    odd = [text for process in (main, *others) for text in process.problems]
+    return Recording(path, run, main, others, [*failures.values(), *odd])
 
 
 def read_process(path: Path) -> ProcessRecording:
@@ -135,20 +141,39 @@ def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
         raise damaged(path, f"it has no table {missing[0]}")
     wanted = TABLES.keys() & written.keys() - {"meta"}
     tables = {table: _rows(db, path, table, written[table]) for table in wanted}
-    _check_sense(path, tables)
-    return ProcessRecording(path, facts, tables)
-
-
-def _check_sense(path: Path, tables: dict[str, list[Row]]) -> None:
-    """Refuse what no run can be like, and what all shares are divided by: steps without time."""
-    ended: dict[int, float] = {}
-    for place, row in enumerate(tables.get("steps", [])):
-        if not ended.get(row["loop"], row["begin_s"]) <= row["begin_s"] < row["end_s"]:
-            span = f"from {row['begin_s']:g} to {row['end_s']:g} s"
-            raise damaged(path, f"table steps, row {place}: a step {span}, out of order")
-        ended[row["loop"]] = row["end_s"]
     if any(row["seen"] < 1 for row in tables.get("samples", [])):
         raise damaged(path, "table samples: a stack that was never seen")
+    problems = _drop_odd_steps(path, tables)
+    return ProcessRecording(path, facts, tables, problems)
+
+
+def _drop_odd_steps(path: Path, tables: dict[str, list[Row]]) -> list[str]:
+    """Leave out steps that no run can have taken, and say so; all shares are divided by steps.
+
+    Raises:
+        RecordingError: there are so many of them that the others cannot be trusted.
+    """
+    steps = tables.get("steps", [])
+    ended: dict[int, float] = {}
+    odd: list[int] = []
+    for place, row in enumerate(steps):
+        if ended.get(row["loop"], row["begin_s"]) <= row["begin_s"] < row["end_s"]:
+            ended[row["loop"]] = row["end_s"]
+        else:
+            odd.append(place)
+    if not odd:
+        return []
+    first = steps[odd[0]]
+    what = (
+        f"table steps, row {odd[0]}: a step from {first['begin_s']:g} to {first['end_s']:g} s,"
+        " out of order"
+    )
+    if len(odd) == len(steps) or len(odd) > max(1, MAX_ODD_STEPS_SHARE * len(steps)):
+        raise damaged(path, what)
+    left_out = set(odd)
+    tables["steps"] = [row for place, row in enumerate(steps) if place not in left_out]
+    count = "1 step was" if len(odd) == 1 else f"{len(odd)} steps were"
+    return [f"{count} left out of the recording ({what})."]
 
 
 def _rows(db: sqlite3.Connection, path: Path, table: str, written: list[str] | None) -> list[Row]:

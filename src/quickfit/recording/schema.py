@@ -61,7 +61,8 @@ TABLES: dict[str, str] = {
     # Running totals of a Python generator or PyDataset that feeds a loop.
     "py_inputs": (
         "id INTEGER, at_s REAL, loop INTEGER?, kind TEXT, name TEXT, file TEXT?, line "
-        "INTEGER?, workers INTEGER, batches INTEGER, wall_s REAL, cpu_s REAL, busy INTEGER"
+        "INTEGER?, workers INTEGER, batches INTEGER, wall_s REAL, cpu_s REAL, busy INTEGER, "
+        "made_file TEXT?, made_line INTEGER?"
     ),
     "traces": (
         "at_s REAL, duration_s REAL, name TEXT, file TEXT?, line INTEGER?, caller_file TEXT?, "
@@ -84,6 +85,10 @@ TABLES: dict[str, str] = {
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",
     # How often a stack was seen, per half second.
     "samples": "at_s REAL, stack INTEGER, loop INTEGER?, seen INTEGER",
+    # From short windows in which the lines of a thread are timed: of a stack at which samples are
+    # caught, the stacks that had the time before and in it. Without `caught`: the time of calls of
+    # Python functions by tf.data, which a sampler hardly sees.
+    "line_times": "at_s REAL, caught INTEGER?, stack INTEGER, seconds REAL",
     # Only while nothing moves: the stack that each thread of the script is at, when it changes.
     "threads": "at_s REAL, native_id INTEGER?, name TEXT, role TEXT, stack INTEGER",
     # One short look at a thread while nothing moves: the exceptions that it raised and caught.
@@ -110,6 +115,12 @@ TABLES: dict[str, str] = {
     "data_folders": "folder TEXT KEY, file_system TEXT, files INTEGER, bytes INTEGER?",
     # How many objects of a kind are alive: tensors, variables, graphs, models.
     "objects": "at_s REAL, kind TEXT, alive INTEGER, bytes INTEGER?",
+    # What the script's own names hold, looked at when memory has grown. `names` are those of one
+    # object: file, function or class, and the name as it is written there.
+    "holders": (
+        "at_s REAL, names TEXT, kind TEXT, items INTEGER, bytes INTEGER, bound INTEGER?, "
+        "content TEXT"
+    ),
     "device_memory": "device TEXT, at_s REAL, bytes INTEGER, peak_bytes INTEGER?",
     # With `--memory`: what is allocated, by the user's line that asked for it.
     "allocations": "at_s REAL, file TEXT, line INTEGER, bytes INTEGER, blocks INTEGER",

@@ -104,6 +104,16 @@ def _is_batch_part(value: Any) -> bool:
     )
 
 
+def _is_span(value: Any) -> bool:
+    """Tell whether a value is a file and its first and last line."""
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and _is_text(value[0])
+        and all(map(is_whole, value[1:]))
+    )
+
+
 def _is_broadcast(value: Any) -> bool:
     return (
         isinstance(value, dict)
@@ -155,6 +165,7 @@ SHAPES: dict[tuple[str, str], Check] = {
             "validation_steps": is_whole,
             "validation_batch_size": is_whole,
             "batch": _list_of(_is_batch_part),
+            "body": _is_span,
             "variable_dtype": _is_text,
             "labels_broadcast": _is_broadcast,
             "labels_followed": _is_flag,
@@ -193,6 +204,8 @@ SHAPES: dict[tuple[str, str], Check] = {
         )
     ),
     ("stacks", "frames"): _list_of(is_whole),
+    # File, function or class, and name.
+    ("holders", "names"): _list_of(_is_argument),
     ("step_blocks", "sums"): _object_of(_is_text, is_number),
     ("step_blocks", "histogram"): _object_of(str.isdecimal, is_whole),
 }

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 
 from quickfit import units
 from quickfit.findings import (
+    AccountNode,
     Breakdown,
+    Diagnosis,
     EarlyVerdict,
     Exhaustion,
     FixClass,
     Gain,
     Location,
+    MemoryAccount,
+    MemoryNode,
     NotChecked,
     Overhead,
     Phase,
@@ -36,6 +40,8 @@ MIN_PHASE_SHARE = 0.01
 MAX_NAMES = 20
 
 # What a fix brings where it is not speed.
+# Parts of the memory that are worth a place in one line.
+MIN_MEMORY_SHARE, MAX_MEMORY_PARTS = 0.10, 4
 _NOT_SPEED = {
     Symptom.STUCK: "gets the run going",
     Symptom.WRONG: "makes the run right",
@@ -56,6 +62,10 @@ def gain(gain: Gain, symptom: Symptom) -> str:
 
 def exhaustion(used: Exhaustion) -> str:
     """Return a growth as `memory: +3.1 MB per step, limit of 8.0 GB reached in about 25 min`."""
+    if used.held is not None:
+        text = f"{used.what}: {units.quantity(used.held, used.unit)} held"
+        share = f", {units.share(used.held / used.limit)} of what there is" if used.limit else ""
+        return text + share
     if used.in_s is not None and used.in_s <= 0:
         return f"{used.what}: the limit is reached"
     # Less than one file a step is told by the minute.
@@ -82,6 +92,44 @@ def place(where: Location | None) -> str:
     if where is None:
         return ""
     return f"{text.one_line(where.cell) or text.path(where.file)}:{where.line}"
+
+
+def whole_run(account: AccountNode | None, breakdown: Breakdown | None) -> str:
+    """Return how long the run took, and a step of its main loop."""
+    if account is None:
+        return ""
+    whole = f"{units.seconds(account.seconds)} in all"
+    return f"{whole}; a step: {steps(breakdown)}" if breakdown is not None else whole
+
+
+def memory(account: MemoryAccount | None) -> str:
+    """Return what the run held at most, and its largest parts."""
+    if account is None:
+        return ""
+    of = f" of {units.size(account.limit_bytes)}" if account.limit_bytes else ""
+    parts = [part for node in account.parts for part in node.parts or (node,)]
+    large = sorted((p for p in parts if p.share >= MIN_MEMORY_SHARE), key=lambda p: -p.bytes)
+    said = "; ".join(map(_held, large[:MAX_MEMORY_PARTS]))
+    return f"{units.size(account.bytes)}{of} at most: {said}"
+
+
+def _held(node: MemoryNode) -> str:
+    grows = [f"+{units.size(g.bytes)} per {g.per}" for g in node.growth[:1]]
+    facts = ", ".join([*filter(None, [place(node.where)]), *grows])
+    label = text.one_line(node.label)
+    return f"{label} {units.size(node.bytes)}" + (f" ({facts})" if facts else "")
+
+
+def checked(diagnosis: Diagnosis, run: str) -> str:
+    """Return how many causes were looked for, and how to see which."""
+    missing = len(diagnosis.not_checked)
+    asked = len(diagnosis.clear) + len({finding.cause for finding in diagnosis.findings})
+    if not asked and not missing:
+        return ""
+    said = f"checked: {_counted(asked, 'cause')}"
+    if missing:
+        said += f", {units.count(missing)} could not be"
+    return f"{said}: quickfit report {run} --verbose"
 
 
 def steps(breakdown: Breakdown) -> str:
@@ -137,6 +185,8 @@ def outcome(outcome: RunOutcome) -> str:
         return ""
     if outcome.text.startswith("stopped early"):
         return f"the script was {text.prose(outcome.text)}; nothing after the loop ran"
+    if outcome.text.startswith("left by"):
+        return f"the watched block was {text.prose(outcome.text)}"
     if outcome.text == "running":
         return "the script is still running; this report covers it so far"
     if outcome.text == "unknown":
@@ -151,7 +201,8 @@ def early(early: EarlyVerdict | None) -> str:
     when = f"the early verdict, given at step {units.count(early.at_step)},"
     if early.held:
         return f"{when} held"
-    return f'{when} did not hold. It said: "{text.prose(early.headline)}"'
+    why = f": {text.prose(early.why)}" if early.why else ""
+    return f'{when} did not hold{why}. It said: "{text.prose(early.headline)}"'
 
 
 def overhead(overhead: Overhead) -> str:

@@ -32,12 +32,13 @@ def prose(text: str, limit: int = MAX_PROSE) -> str:
     return one_line(" ".join(text.split()), limit)
 
 
-def code(*blocks: str) -> tuple[tuple[str, ...], ...]:
+def code(*blocks: str, most: int = MAX_CODE_LINES) -> tuple[tuple[str, ...], ...]:
     """Return blocks of source as harmless lines, with the indent they share taken off.
 
-    Blocks of one change are given together, so that their lines stay aligned.
+    Blocks of one change are given together, so that their lines stay aligned. Of a block with
+    more lines than `most`, the first ones are returned.
     """
-    lines = [_code_lines(block) for block in blocks]
+    lines = [_code_lines(block, most) for block in blocks]
     # textwrap.dedent would also touch lines of white space only, which are empty here.
     shared = textwrap.dedent("\n".join(line for block in lines for line in block)).split("\n")
     result, start = [], 0
@@ -47,10 +48,10 @@ def code(*blocks: str) -> tuple[tuple[str, ...], ...]:
     return tuple(result)
 
 
-def _code_lines(block: str) -> list[str]:
+def _code_lines(block: str, most: int) -> list[str]:
     lines = block.expandtabs(4).replace("\r\n", "\n").strip("\n").split("\n") if block else []
-    kept = [one_line(line.rstrip(), MAX_CODE_WIDTH) for line in lines[:MAX_CODE_LINES]]
-    return [*kept, ELLIPSIS] if len(lines) > MAX_CODE_LINES else kept
+    kept = [one_line(line.rstrip(), MAX_CODE_WIDTH) for line in lines[:most]]
+    return [*kept, ELLIPSIS] if len(lines) > most else kept
 
 
 def path(file: str, *, limit: int = MAX_NAME) -> str:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from quickfit import __version__
 from quickfit.findings import Diagnosis, Finding, Fix, Overhead
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -30,6 +30,8 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Json]:
         "verdict": diagnosis.verdict,
         "headline": diagnosis.headline,
         "device": asdict(diagnosis.device),
+        "account": asdict(diagnosis.account) if diagnosis.account else None,
+        "memory": asdict(diagnosis.memory) if diagnosis.memory else None,
         "breakdown": asdict(diagnosis.breakdown) if diagnosis.breakdown else None,
         "phases": [asdict(phase) for phase in diagnosis.phases],
         "findings": [_finding(finding) for finding in diagnosis.findings],
@@ -61,6 +63,8 @@ def _finding(finding: Finding) -> dict[str, object]:
         "gain": asdict(finding.gain),
         "after_first": asdict(finding.after_first) if finding.after_first else None,
         "cost_share": finding.cost_share,
+        "cost_s": finding.cost_s,
+        "is_general": finding.is_general,
         "exhaustion": asdict(finding.exhaustion) if finding.exhaustion else None,
         "fix": _fix(finding.fix) if finding.fix else None,
         "resource": finding.resource,
@@ -76,6 +80,8 @@ def _fix(fix: Fix) -> dict[str, object]:
         "after": fix.after,
         "example": fix.example,
         "note": fix.note,
+        "hunks": [asdict(hunk) for hunk in fix.hunks],
+        "short_way": fix.short_way,
     }
 
 

@@ -26,7 +26,12 @@ _PAD = Span(INDENT)
 
 
 def write_report(
-    diagnosis: Diagnosis, stream: TextIO, *, color: bool | None = None, width: int | None = None
+    diagnosis: Diagnosis,
+    stream: TextIO,
+    *,
+    color: bool | None = None,
+    width: int | None = None,
+    verbose: bool = False,
 ) -> None:
     """Write the report of `diagnosis` to `stream`.
 
@@ -35,9 +40,10 @@ def write_report(
         stream: where to; its encoding is respected.
         color: whether to use colour; by default only on a terminal that wants it.
         width: cells per line; by default the terminal's, at most 100, and 100 elsewhere.
+        verbose: list what was checked and what could not be.
     """
     colored = wants_color(stream) if color is None else color
-    lines = layout(view(diagnosis), width or _width_of(stream))
+    lines = layout(view(diagnosis), width or _width_of(stream), verbose=verbose)
     shown = "".join(f"{painted(line, colored=colored)}\n" for line in lines)
     stream.write(encodable(shown, getattr(stream, "encoding", None)))
     stream.flush()
@@ -55,11 +61,16 @@ def _width_of(stream: TextIO) -> int:
     return max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
 
 
-def layout(report: ReportView, width: int) -> Iterator[Line]:
+def layout(report: ReportView, width: int, *, verbose: bool = False) -> Iterator[Line]:
     """Yield the lines of a report."""
     yield BLANK
     yield from _device(report, width)
     yield from paragraph(report.headline, width, lead=Span("verdict  ", "dim"), style="bold")
+    if report.account:
+        yield BLANK
+        yield from _account(report, width)
+    if report.memory:
+        yield from paragraph(report.memory, width, lead=Span("memory   ", "bold"))
     if report.breakdown:
         yield BLANK
         yield from _breakdown(report.breakdown, width)
@@ -77,7 +88,7 @@ def layout(report: ReportView, width: int) -> Iterator[Line]:
         yield BLANK
         yield from _remarks(report, width)
     yield BLANK
-    yield from _rest(report, width)
+    yield from _rest(report, width, verbose=verbose)
 
 
 def _device(report: ReportView, width: int) -> Iterator[Line]:
@@ -91,6 +102,21 @@ def _device(report: ReportView, width: int) -> Iterator[Line]:
             yield from paragraph(fact, width, lead=under, style="dim")
     if report.device_advice:
         yield from paragraph(report.device_advice, width, lead=under)
+
+
+def _account(report: ReportView, width: int) -> Iterator[Line]:
+    yield from paragraph(report.total, width, lead=Span("time     ", "bold"))
+    labels = [f"{row.indent}{row.label}" for row in report.account]
+    label_width = max(map(cells, labels))
+    for label, row in zip(labels, report.account, strict=True):
+        padded = label + " " * (label_width - cells(label))
+        text = f"{INDENT}{padded}  {row.time:>7}  {row.share:>5}"
+        room = width - cells(text)
+        # On a narrow terminal the place is worth more than the bar.
+        place = f"  {row.place}" if row.place and cells(row.place) + 2 <= room else ""
+        bar = f"  {row.bar:<20}" if cells(place) + 22 <= room else ""
+        style = "" if row.indent else "bold"
+        yield (Span(text, style), Span(bar if place else bar.rstrip(), "cyan"), Span(place, "dim"))
 
 
 def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
@@ -117,7 +143,7 @@ def _finding(finding: FindingView, width: int) -> Iterator[Line]:
         yield from columns(Span(""), later, width, lead=_PAD)
     yield from columns(Span(finding.summary), Span(finding.place, "cyan"), width, lead=_PAD)
     # The line is not shown twice: a change begins with it.
-    if finding.source and not (finding.fix and finding.fix.before):
+    if finding.source and not (finding.fix and finding.fix.hunks and finding.fix.hunks[0].before):
         yield (_PAD, Span(f"> {finding.source}", "cyan"))
     yield from _evidence(finding, width)
     if finding.basis:
@@ -133,7 +159,7 @@ def _finding(finding: FindingView, width: int) -> Iterator[Line]:
 def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
     facts = [*finding.evidence]
     if finding.cost:
-        facts.append(EvidenceView("training time this costs now", finding.cost, ""))
+        facts.append(EvidenceView(finding.cost_label, finding.cost, ""))
     number_width = max(cells(fact.value) for fact in facts)
     for fact in facts:
         padded = fact.value + " " * (number_width - cells(fact.value) + 2)
@@ -144,11 +170,17 @@ def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
 def _fix(fix: FixView, width: int) -> Iterator[Line]:
     yield from paragraph(fix.title, width, lead=Span(f"{INDENT}fix: ", "bold"))
     # Source is never wrapped: it is there to be copied.
-    yield from ((_PAD, Span(f"- {line}", "red")) for line in fix.before)
-    yield from ((_PAD, Span(f"+ {line}", "green")) for line in fix.after)
+    for hunk in fix.hunks:
+        if hunk.place:
+            yield (_PAD, Span(hunk.place, "cyan"))
+        yield from ((_PAD, Span(f"- {line}", "red")) for line in hunk.before)
+        yield from ((_PAD, Span(f"+ {line}", "green")) for line in hunk.after)
     if fix.example:
         yield (_PAD, Span("for example"))
         yield from ((_PAD, Span(f"  {line}", "green")) for line in fix.example)
+    if fix.short_way:
+        yield (_PAD, Span("or shorter, with quickfit's own input pipeline"))
+        yield from ((_PAD, Span(f"  {line}", "green")) for line in fix.short_way)
     if fix.note:
         yield from paragraph(fix.note, width, lead=Span(f"{INDENT}note: ", "bold"))
 
@@ -178,15 +210,11 @@ def _remarks(report: ReportView, width: int) -> Iterator[Line]:
         yield from paragraph(note, width, lead=Span("note: ", "bold"))
 
 
-def _rest(report: ReportView, width: int) -> Iterator[Line]:
-    if report.clear:
-        said = f"({len(report.clear)}): {', '.join(report.clear)}"
-        yield from paragraph(f"checked and not found {said}", width, lead=Span(""), style="dim")
-    head = f"not checked ({report.not_checked_count}):"
-    if len(report.not_checked) == 1:
-        yield from paragraph(f"{head} {report.not_checked[0]}", width, lead=Span(""))
-    else:
-        yield from _bullets(head, report.not_checked, width)
+def _rest(report: ReportView, width: int, *, verbose: bool) -> Iterator[Line]:
+    if verbose:
+        yield from _checked(report, width)
+    elif report.checked:
+        yield from paragraph(report.checked, width, lead=Span(""), style="dim")
     for said in (report.outcome, report.early):
         if said:
             yield from paragraph(said, width, lead=Span(""))
@@ -195,6 +223,17 @@ def _rest(report: ReportView, width: int) -> Iterator[Line]:
     if report.fix_command:
         yield (Span("to make the fix and prove it: "), Span(report.fix_command, "bold"))
     yield (Span(f"as JSON: {report.command}", "dim"),)
+
+
+def _checked(report: ReportView, width: int) -> Iterator[Line]:
+    if report.clear:
+        said = f"({len(report.clear)}): {', '.join(report.clear)}"
+        yield from paragraph(f"checked and not found {said}", width, lead=Span(""), style="dim")
+    head = f"not checked ({report.not_checked_count}):"
+    if len(report.not_checked) == 1:
+        yield from paragraph(f"{head} {report.not_checked[0]}", width, lead=Span(""))
+    else:
+        yield from _bullets(head, report.not_checked, width)
 
 
 def _bullets(head: str, texts: tuple[str, ...], width: int) -> Iterator[Line]:

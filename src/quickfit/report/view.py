@@ -7,15 +7,19 @@ The renderers for people draw from it. Every string in it is harmless for a term
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.findings import (
+    OF_THE_RUN,
+    AccountNode,
     Breakdown,
     BreakdownPart,
     Diagnosis,
     Evidence,
     Finding,
+    Fix,
     Severity,
     Symptom,
 )
@@ -25,6 +29,13 @@ from quickfit.report import text
 # A part below one percent is noise next to the others.
 MIN_PART_SHARE = 0.01
 BAR_CELLS = 20
+# The tree shows nodes from a twentieth of the run on, three levels deep.
+MIN_NODE_SHARE = 0.05
+MAX_DEPTH = 2
+MAX_LABEL = 44
+# A change is there to be copied. What it takes away, the user has before their eyes.
+MAX_HUNK_LINES = 80
+MAX_REMOVED_LINES = 6
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,18 @@ class BreakdownView:
 
 
 @dataclass(frozen=True)
+class AccountRowView:
+    """One line of the account: `indent` is how far it is set in, `bar` is a row of `#`."""
+
+    indent: str
+    label: str
+    time: str
+    share: str
+    bar: str
+    place: str
+
+
+@dataclass(frozen=True)
 class EvidenceView:
     """One measured fact: words, number, and how it was measured."""
 
@@ -56,15 +79,24 @@ class EvidenceView:
 
 
 @dataclass(frozen=True)
+class HunkView:
+    """One place of a change; `place` is empty where the change has no other."""
+
+    place: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FixView:
-    """A change as lines of source: taken out and put in, or an example where both are empty."""
+    """A change as lines of source, place by place, or an example where there are none."""
 
     title: str
     effect: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    hunks: tuple[HunkView, ...]
     example: tuple[str, ...]
     note: str
+    short_way: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +116,7 @@ class FindingView:
     place: str
     source: str
     cost: str
+    cost_label: str
     evidence: tuple[EvidenceView, ...]
     not_found: tuple[str, ...]
     fix: FixView | None
@@ -99,12 +132,16 @@ class ReportView:
     device_advice: str
     verdict: str
     headline: str
+    total: str
+    account: tuple[AccountRowView, ...]
+    memory: str
     breakdown: BreakdownView | None
     first_step: str
     findings: tuple[FindingView, ...]
     mentions: tuple[FindingView, ...]
     advice: tuple[str, ...]
     notes: tuple[str, ...]
+    checked: str
     clear: tuple[str, ...]
     not_checked: tuple[str, ...]
     not_checked_count: str
@@ -128,12 +165,19 @@ def view(diagnosis: Diagnosis) -> ReportView:
         device_advice=text.prose(diagnosis.device.advice),
         verdict=diagnosis.verdict,
         headline=text.prose(diagnosis.headline),
-        breakdown=_breakdown(diagnosis.breakdown) if diagnosis.breakdown else None,
-        first_step=_first_step(diagnosis),
+        total=sentences.whole_run(diagnosis.account, diagnosis.breakdown),
+        account=tuple(_account_rows(diagnosis.account)),
+        memory=sentences.memory(diagnosis.memory),
+        # The account says it all; recordings without a clock have only their steps.
+        breakdown=_breakdown(diagnosis.breakdown)
+        if diagnosis.breakdown and diagnosis.account is None
+        else None,
+        first_step=_first_step(diagnosis) if _says_first_step(diagnosis) else "",
         findings=tuple(_finding(f, str(n)) for n, f in enumerate(told, start=1)),
         mentions=tuple(_finding(f, "") for f in mentions),
         advice=_prose(diagnosis.advice),
         notes=_prose(diagnosis.notes),
+        checked=sentences.checked(diagnosis, run),
         clear=tuple(text.one_line(c.cause) for c in diagnosis.clear),
         not_checked=sentences.not_checked(diagnosis.not_checked),
         not_checked_count=units.count(len(diagnosis.not_checked)),
@@ -147,6 +191,12 @@ def view(diagnosis: Diagnosis) -> ReportView:
     )
 
 
+def _says_first_step(diagnosis: Diagnosis) -> bool:
+    """Tell whether the way to the first step is worth a line: the account has it all, as a rule."""
+    is_over = diagnosis.breakdown is not None or diagnosis.outcome.text == "finished"
+    return diagnosis.account is None or not is_over
+
+
 def _can_be_proven(finding: Finding) -> bool:
     is_stuck = finding.symptom == Symptom.STUCK
     return not finding.is_of_machine and not is_stuck and finding.exhaustion is None
@@ -154,6 +204,29 @@ def _can_be_proven(finding: Finding) -> bool:
 
 def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text.prose(t) for t in texts if t.strip())
+
+
+def _account_rows(root: AccountNode | None) -> Iterator[AccountRowView]:
+    """Yield the nodes that are large enough, parents first."""
+    for node in root.children if root is not None else ():
+        yield from _node_rows(node, 0)
+
+
+def _node_rows(node: AccountNode, depth: int) -> Iterator[AccountRowView]:
+    if node.share < MIN_NODE_SHARE:
+        return
+    filled = round(min(node.share, 1.0) * BAR_CELLS)
+    yield AccountRowView(
+        "  " * depth,
+        text.one_line(node.label, limit=MAX_LABEL - 2 * depth),
+        units.seconds(node.seconds),
+        units.share(node.share),
+        "#" * filled,
+        text.one_line(node.where.short, limit=40) if node.where is not None else "",
+    )
+    if depth < MAX_DEPTH:
+        for child in node.children:
+            yield from _node_rows(child, depth + 1)
 
 
 def _breakdown(breakdown: Breakdown) -> BreakdownView:
@@ -196,6 +269,9 @@ def _finding(finding: Finding, number: str) -> FindingView:
         cost=""
         if used_up or is_stuck or not finding.cost_share
         else units.share(finding.cost_share),
+        cost_label="share of the run this costs"
+        if {*finding.claims} & OF_THE_RUN
+        else "training time this costs now",
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
         fix=_fix(finding),
@@ -222,13 +298,28 @@ def _fix(finding: Finding) -> FixView | None:
     fix = finding.fix
     if fix is None:
         return None
-    before, after = text.code(fix.before, fix.after)
-    (example,) = text.code(fix.example)
+    hunks = _hunks(fix)
+    (example,), (short_way,) = text.code(fix.example), text.code(fix.short_way)
     return FixView(
         title=text.prose(fix.title),
         effect=sentences.EFFECTS[fix.kind],
-        before=before,
-        after=after,
-        example=() if before or after else example,
+        hunks=hunks,
+        example=() if hunks else example,
         note=text.prose(fix.note),
+        short_way=short_way,
     )
+
+
+def _hunks(fix: Fix) -> tuple[HunkView, ...]:
+    if not fix.hunks:
+        before, after = text.code(fix.before, fix.after)
+        return (HunkView("", before, after),) if before or after else ()
+    found = []
+    for hunk in fix.hunks:
+        before, after = text.code(hunk.before, hunk.after, most=MAX_HUNK_LINES)
+        if len(before) > MAX_REMOVED_LINES:
+            last = hunk.line + hunk.before.count("\n")
+            before = (*before[: MAX_REMOVED_LINES - 1], f"{text.ELLIPSIS} to line {last}")
+        place = f"{text.path(hunk.file)}:{hunk.line}" if len(fix.hunks) > 1 else ""
+        found.append(HunkView(place, before, after))
+    return tuple(found)

@@ -26,6 +26,7 @@ from quickfit.signals.log_lines import LogLine, log_lines
 from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
+from quickfit.signals.phases import first_wait
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
 from quickfit.signals.spikes import Spikes, spikes_of
 from quickfit.signals.steps import WARMUP_STEPS, Step, Steps
@@ -47,6 +48,9 @@ class Signals(HostSignals):
     @cached_property
     def wait(self) -> inputs.Wait:
         """How long a step waits for input."""
+        single = self._wait_of_first_step()
+        if single is not None:
+            return single
         steps, loop = self.steps, self.loop.id
         spe, start_s = self.steps_per_execution, sum(self._epoch_start_s(after=steps.begin_s))
         found = inputs.wait_of_steps(steps)
@@ -57,6 +61,16 @@ class Signals(HostSignals):
         if found is None:
             raise SignalMissing("tf.data's model of the pipeline, or the time of a Python input")
         return held_up(found, self._held_s(), steps)
+
+    def _wait_of_first_step(self) -> inputs.Wait | None:
+        """Return the wait of a training of a single step, by what its first batch took."""
+        steps = self.all_steps
+        if steps is None or steps.warmup or not inputs.snapshots_of(self.process, self.loop.id):
+            return None
+        first = first_wait(self.process, self.loop, self.traces)
+        wait_s = min(first.fill_s + first.batch_s, steps.mean_s)
+        source = "what tf.data's model says of the first batch"
+        return inputs.Wait(wait_s, wait_s / steps.mean_s, 1, source, 0.25 * wait_s / steps.mean_s)
 
     def _held_s(self) -> float:
         """Return how long a step waits for Python's lock, which a generator holds."""
@@ -131,9 +145,14 @@ class Signals(HostSignals):
         takes longer than the others belongs to it, and no probe sees it otherwise. XLA compiles
         again for a batch of another size, without a new trace.
         """
-        usual_s = statistics.median(step.call_s or 0.0 for step in steps.steps)
+        calls = [step.call_s for step in steps.steps if step.call_s is not None]
+        usual_s = statistics.median(calls or [0.0])
+        # A loop of the script is known to be one only after its first step.
+        first_s = steps.steps[0].end_s if self.loop.kind != "fit" else 0.0
         times = sorted(
-            (t.at_s, t.duration_s) for t in self.traces if t.is_in_loop and not t.is_nested
+            (t.at_s, t.duration_s)
+            for t in self.traces
+            if (t.is_in_loop or t.at_s <= first_s) and not t.is_nested
         )
         ends = [at_s for at_s, _ in times]
         is_jit = bool(self.loop.facts.get("jit_compile"))
@@ -163,6 +182,7 @@ class Signals(HostSignals):
             batches=batches,
             batch_s=totals["wall_s"] / batches,
             batch_cpu_s=totals["cpu_s"] / batches,
+            made_at=self.location(totals.get("made_file"), totals.get("made_line")),
             busy_share=min(totals["wall_s"] / totals["window_s"], 1.0),
         )
 
@@ -201,11 +221,22 @@ class Signals(HostSignals):
         return spikes_of(self.steps, self.whole_time.total_s, blocks)
 
     @cached_property
+    def whole_turns(self) -> Steps:
+        """The steps that were seen to their end.
+
+        Of the last turn of a loop that the script wrote, only the end of its call is.
+        """
+        steps = self.steps
+        if self.loop.kind == "fit" or len(steps.steps) < 2:
+            return steps
+        return Steps(steps.steps[:-1], steps.warmup)
+
+    @cached_property
     def drift(self) -> Drift:
         """How the steps and their parts went over the run."""
         others = [p for p in (self.recording.main, *self.recording.others) if not self._is_own(p)]
-        plain, spe = self.untraced_steps, self.steps_per_execution
-        series = all_series([self.process, *others], self.loop.id, self.steps, plain, spe)
+        plain, spe, steps = self.untraced_steps, self.steps_per_execution, self.whole_turns
+        series = all_series([self.process, *others], self.loop.id, steps, plain, spe)
         # Where operations run one by one, the call of the step is Python of the script's, too.
         looked = [row["loop"] for row in self.process.rows("eager_ops")]
         is_host = self.is_eager or self.loop.id in looked

@@ -7,9 +7,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.signals._run import RunSignals
 from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_line, package_of
+from quickfit.signals.intervals import share_interval
+from quickfit.signals.steps import Steps
+
+# A line with less than this share of the samples is seen there by chance.
+MIN_LINE_SHARE = 0.10
 
 
 @dataclass(frozen=True)
@@ -20,11 +26,18 @@ class HotLine:
     share: float
     samples: int
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is more than chance that the time is spent at this line."""
+        # Half a sample less: one of one is no share of everything.
+        share = max(self.share - 0.5 / self.samples, 0.0) if self.samples else 0.0
+        return share_interval(share, self.samples)[0] >= MIN_LINE_SHARE
+
 
 # "Where was it when last seen" looks at the samples of this long before the end.
 LAST_SEEN_S = 1.5
-# Fewer samples say nothing about a share.
-MIN_SAMPLES = 20
+# Calls of input code that were timed for so many milliseconds say more than samples of it.
+MIN_TIMED_MS = 20
 # Functions whose time is known without samples.
 WATCHED_CALLS = {
     ("tensorflow", "_call"),
@@ -46,37 +59,67 @@ class HostSignals(RunSignals):
 
     @cached_property
     def _samples(self) -> list[SampledStack]:
-        return Samples(self.process).between(self.steps.begin_s, self.steps.end_s)
+        steps = self._seen_steps
+        return Samples(self.process).between(steps.begin_s, steps.end_s)
+
+    @property
+    def _seen_steps(self) -> Steps:
+        """The steps to take samples of: those after warm-up, or the only one there is."""
+        steps = self.all_steps
+        if steps is None:
+            raise SignalMissing("a step of the loop that ended")
+        return steps
 
     def hot_input_line(self) -> HotLine | None:
         """Return the user's line at which the input threads, here or in workers, spend the time."""
-        return self._hot(self._input_stacks())
+        return self._hot(self.input_stacks())
 
     def hot_line_of(self, functions: Collection[str]) -> HotLine | None:
         """Return the line of some functions, such as a generator, that the input is slow at."""
-        return self._hot(self._input_stacks(), functions)
+        return self._hot(self.input_stacks(), functions)
 
-    def _input_stacks(self) -> list[SampledStack]:
+    def input_stacks(self) -> list[SampledStack]:
+        """Return the samples of the threads and processes that make input."""
         stacks = [s for s in self._samples if s.role == "input"]
+        seen_steps = self._seen_steps
+        timed = Samples(self.process).timed_calls(seen_steps.begin_s, seen_steps.end_s)
+        if sum(s.seen for s in timed) >= MIN_TIMED_MS:
+            # A sampler sees only what gives up Python's lock.
+            stacks = timed
         for process in self.recording.others:
-            workers = Samples(process).between(self.steps.begin_s, self.steps.end_s)
+            steps = self._seen_steps
+            workers = Samples(process).between(steps.begin_s, steps.end_s)
             stacks += [s for s in workers if s.role in ("main", "input")]
         return stacks
 
+    def input_samples(self) -> int:
+        """Return how many samples of the input code there are, also without a line of the user."""
+        return sum(stack.seen for stack in self.input_stacks())
+
     def input_libraries(self) -> set[str]:
         """Return the packages seen on the stacks of the input code, such as `PIL`."""
-        stacks = self._input_stacks()
+        stacks = self.input_stacks()
         return {name for s in stacks for f in s.frames if (name := package_of(f.file))}
 
     def hot_line_in(self, file: str, first_line: int) -> HotLine | None:
-        """Return the hottest line of the function that begins at a place, on the main thread."""
-        # The innermost user frame may be a helper; the function itself is on the stack.
+        """Return the hottest line of a function or of what it calls, on the main thread.
+
+        The innermost line of the user may be in a helper, in any module; the function itself,
+        which begins at this place, is on the stack. `hottest_user_line` has the rule.
+        """
         sources = self._source_lines
         return self._hot([s for s in self.main_stacks() if _runs(s, file, first_line, sources)])
 
     def hot_line_between(self) -> HotLine | None:
         """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
         return self._hot([s for s in self.main_stacks() if not _is_in_call(s)])
+
+    def stacks_between(self) -> list[SampledStack]:
+        """Return the samples of the loop's thread outside the calls that are timed by themselves.
+
+        Whatever a line of the script calls there is that line's time, in a library too.
+        """
+        return [s for s in self.main_stacks() if not is_in_watched_call(s)]
 
     def metrics_share_between(self) -> float:
         """Return which share of the Python between steps reads metrics or fetches values.
@@ -86,7 +129,7 @@ class HostSignals(RunSignals):
         stacks = [s for s in self.main_stacks() if not is_in_watched_call(s)]
         total = sum(stack.seen for stack in stacks)
         seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
-        return seen / total if total >= MIN_SAMPLES else 0.0
+        return seen / total if total else 0.0
 
     def supported_between_s(self) -> float:
         """Return how much time per step outside TensorFlow's calls can be vouched for.
@@ -97,8 +140,9 @@ class HostSignals(RunSignals):
         stacks = self.main_stacks()
         total = sum(stack.seen for stack in stacks)
         outside = sum(stack.seen for stack in stacks if not is_in_watched_call(stack))
-        seen_s = self.steps.mean_s * outside / total if total else 0.0
-        return max(seen_s, self.steps.mean_of("cpu_s"))
+        steps = self._seen_steps
+        seen_s = steps.mean_s * outside / total if total else 0.0
+        return max(seen_s, steps.mean_of("cpu_s"))
 
     def last_seen(self) -> list[tuple[str, HotLine]]:
         """Return the user's line that each kind of thread was at when last looked at."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cached_property
+from typing import Any, Self
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
@@ -19,10 +21,13 @@ from quickfit.signals.loops import (
 )
 from quickfit.signals.merging import with_inner_steps, with_merged_loops
 from quickfit.signals.silence import Silence, silences
-from quickfit.signals.steps import MIN_STEPS, Steps, steps_of_loop
+from quickfit.signals.steps import Steps, after_warmup, every_step_of_loop
+from quickfit.signals.timed_stacks import StackClock
 from quickfit.signals.traces import Trace
 from quickfit.signals.whole import WholeTime, copies_per_step_s, whole_time
 from quickfit.source.loops import loop_line
+
+LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 
 
 class RunSignals:
@@ -30,6 +35,8 @@ class RunSignals:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        # What others compute once for a run, whichever loop is asked about.
+        self.shared: dict[str, Any] = {}
 
     @cached_property
     def process(self) -> ProcessRecording:
@@ -37,6 +44,12 @@ class RunSignals:
         processes = [self.recording.main, *self.recording.others]
         busiest = max(processes, key=lambda p: (len(p.rows("steps")), p.is_main))
         return with_merged_loops(with_inner_steps(busiest))
+
+    @property
+    def recorded_process(self) -> ProcessRecording:
+        """The same process as it was recorded, with every call of a loop by itself."""
+        processes = (self.recording.main, *self.recording.others)
+        return next(one for one in processes if one.path == self.process.path)
 
     @cached_property
     def loops(self) -> list[Loop]:
@@ -60,18 +73,40 @@ class RunSignals:
         # What a script measures or predicts beside its training is not what it is slow at.
         return max(self.loops, key=lambda loop: (loop.trains, loop.duration_s))
 
+    def about(self, loop: Loop) -> Self:
+        """Return the quantities of the same run with another loop as the one they are about."""
+        if loop.id == self.loop.id:
+            return self
+        other = type(self)(self.recording)
+        # What does not depend on the loop is not computed again.
+        for name in ("process", "loops", "traces", "calls", "_source_lines", "stack_clock"):
+            if name in vars(self):
+                vars(other)[name] = vars(self)[name]
+        other.loop, other.shared = loop, self.shared
+        return other
+
+    @cached_property
+    def stack_clock(self) -> StackClock:
+        """The main thread's stacks with their seconds."""
+        return StackClock(self.process)
+
+    @cached_property
+    def every_step(self) -> Steps | None:
+        """All steps of the loop, the warm-up among them; None without any."""
+        return every_step_of_loop(self.process.rows("steps"), self.loop.id)
+
     @cached_property
     def all_steps(self) -> Steps | None:
-        """The steps after warm-up, however few; None where there are hardly any."""
-        return steps_of_loop(self.process.rows("steps"), self.loop.id)
+        """The steps after warm-up; of very few steps all but the first, of one that one."""
+        every = self.every_step
+        return None if every is None else after_warmup(every)
 
     @cached_property
     def steps(self) -> Steps:
-        """The steps after warm-up; at least twenty."""
+        """The steps after warm-up, however few; the first of all is never among them."""
         steps = self.all_steps
-        if steps is None or len(steps.steps) < MIN_STEPS:
-            seen = 0 if steps is None else len(steps.steps)
-            raise SignalMissing(f"{MIN_STEPS} steps after warm-up (seen: {seen})")
+        if steps is None or not steps.warmup:
+            raise SignalMissing("a second step: the first one traces and warms up")
         return steps
 
     @property
@@ -108,6 +143,25 @@ class RunSignals:
         cell = (self.process.facts.get("cells") or {}).get(file, "")
         said = text[line - 1].strip() if 0 < line <= len(text) else ""
         return Location(file, line, said, cell=cell)
+
+    def is_users(self, place: Location) -> bool:
+        """Tell whether a place is in a file of the user.
+
+        The recording has the text of the user's files, and marks their frames; of any other file
+        its folder tells.
+        """
+        file = place.file
+        if place.cell or file in self._source_lines or file in self._user_files:
+            return True
+        is_installed = any(f"/{part}/" in file for part in LIBRARY_FOLDERS)
+        is_standard = re.search(r"/lib(64)?/python3(\.\d+)?/", file) is not None
+        return not (is_installed or is_standard or file.startswith("<"))
+
+    @cached_property
+    def _user_files(self) -> set[str]:
+        processes = (self.process, *self.recording.others)
+        rows = (row for process in processes for row in process.rows("frames"))
+        return {row["file"] for row in rows if row["is_user"]}
 
     def source_text(self, file: str) -> str:
         """Return the text a file had when the script ran, or nothing."""

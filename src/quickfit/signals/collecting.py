@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from quickfit.findings import Location
 from quickfit.signals._facade import Signals
 from quickfit.signals.drift_lines import in_host_code, in_tensorflow
+from quickfit.signals.intervals import share_interval
 
 # Samples at a line that calls the collector, of all of the main thread's: less is chance.
 MIN_CALLED_SHARE = 0.05
-MIN_SAMPLES = 40
 # A line at which objects are made is told from this share on.
 MIN_MAKING_SHARE = 0.25
 # The collector runs when an object is made, and is seen in what initialises the object.
@@ -73,11 +73,7 @@ def _called_at(signals: Signals) -> tuple[Location | None, float | None]:
         if where is not None and "gc.collect" in where.text:
             key = (where.file, where.line)
             seen[key] = seen.get(key, 0) + stack.seen
-    if not seen or total < MIN_SAMPLES:
-        return None, None
-    place, count = max(seen.items(), key=lambda item: item[1])
-    share = count / total
-    return (signals.location(*place), share) if share >= MIN_CALLED_SHARE else (None, None)
+    return _hottest(signals, seen, total, MIN_CALLED_SHARE)
 
 
 def _made_at(signals: Signals) -> tuple[Location | None, float | None]:
@@ -93,8 +89,16 @@ def _made_at(signals: Signals) -> tuple[Location | None, float | None]:
     loop = signals.loop.location
     if loop is not None:
         seen.pop((loop.file, loop.line), None)  # what runs there is Keras's
-    if not seen or total < MIN_SAMPLES:
+    return _hottest(signals, seen, total, MIN_MAKING_SHARE)
+
+
+def _hottest(
+    signals: Signals, seen: dict[tuple[str, int], int], total: int, least: float
+) -> tuple[Location | None, float | None]:
+    """Return the line seen most and its share, where even the low end of that is large enough."""
+    if not seen:
         return None, None
     place, count = max(seen.items(), key=lambda item: item[1])
-    share = count / total
-    return (signals.location(*place), share) if share >= MIN_MAKING_SHARE else (None, None)
+    if share_interval(count / total, total)[0] < least:
+        return None, None
+    return signals.location(*place), count / total

@@ -8,7 +8,6 @@ from quickfit.signals._facade import Signals
 from quickfit.signals.growth import growth, inside, points_of
 from quickfit.signals.leaks import (
     MIN_BYTES,
-    MIN_WINDOW_S,
     Leak,
     after_warm_up,
     by_steps,
@@ -43,7 +42,7 @@ def device_leak(signals: Signals) -> Leak | None:
     rows = [r for r in signals.process.rows("device_memory") if r["device"] == memory.device]
     points = points_of(inside(rows, steps), "bytes")
     grown = growth(points, steps)
-    if grown is None or grown.total < MIN_BYTES or grown.window_s < MIN_WINDOW_S:
+    if grown is None or grown.total < MIN_BYTES:
         return None
     late = after_warm_up(points)
     if not goes_on(by_steps(late, steps)):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,15 @@ from quickfit.measuring.trend import (
     trend,
     until,
 )
-from quickfit.signals.drift_claim import MIN_GROWTH, MIN_PART_Z, Claim, Witnesses, claimed
+from quickfit.signals.drift_claim import (
+    INPUTS,
+    MIN_GROWTH,
+    MIN_PART_Z,
+    MIN_SHARE,
+    Claim,
+    Witnesses,
+    claimed,
+)
 from quickfit.signals.drift_progress import Series
 
 # Fewer looks confirm nothing.
@@ -55,11 +64,16 @@ MAX_UNCOVERED = 0.25
 BUSY_SHARE = 0.2
 # What must be left without the times of load: of the steps, and of the run from first to last.
 MIN_CALM, MIN_CALM_SPAN = 0.3, 0.5
+# Of a step, waiting for a core: from here on a step is looked at without; and never more than so
+# much, by readings that lie beside the step.
+MIN_DELAY, MOST_DELAY = 0.25, 0.98
+# Series that are parts of the step's wall time on its own thread.
+WALL_TIMES = ("step", "callbacks", "call", "between")
 # What is told of a slower step whose cause is not known.
 MEASURED = (
     *("callbacks", "wait", "call", "between", "input", "stage_work", "cpu", "rest_cpu", "delay"),
     *("collecting", "others", "throttled", "batch_bytes", "stages", "after", "start", "steps"),
-    *("validation", "callbacks_cpu", "input_cpu", "after_cpu", "clock"),
+    *("validation", "callbacks_cpu", "input_cpu", "after_cpu", "clock", "main_cpu"),
 )
 
 
@@ -94,6 +108,7 @@ class Slowdown:
         share: how much of the growth it explains.
         sleeps: whether it grows without using the CPU.
         certain_at: the step (or epoch) at which this was certain.
+        is_calm: the times are those of a free machine: waiting for a core is left out.
         measured: the components, for whoever wants to know what was looked at.
     """
 
@@ -107,6 +122,7 @@ class Slowdown:
     sleeps: bool
     certain_at: int
     measured: tuple[Component, ...] = ()
+    is_calm: bool = False
 
 
 class Drift:
@@ -144,8 +160,12 @@ class Drift:
         now = self._claim(self.total, middle)
         if now is None:
             return None
+        if now.why != "part":
+            now = self._certain_before(now, middle) or now
         claim = now
         certain_at = self._certain(lambda look: _same(self._claim(look, middle), claim))
+        if certain_at is None and claim.why == "part":
+            certain_at = self._last_certain(claim, middle)
         if certain_at is None:
             # It is slower, but not always for the same reason: then none is told.
             why = "machine" if now.why == "machine" else "unknown"
@@ -153,7 +173,10 @@ class Drift:
             certain_at = self._certain(lambda look: self._claim(look, middle) is not None)
         if certain_at is None:
             return None
-        levels = [value for _, value in blocks_of(self._merged[middle]["step"], middle)]
+        series: Seen = self._merged[middle]
+        if now.is_calm:
+            series = without_delay(series) or series
+        levels = [value for _, value in blocks_of(series["step"], middle)]
         return Slowdown(
             self.unit,
             now.first_s,
@@ -164,17 +187,33 @@ class Drift:
             now.share,
             now.sleeps,
             certain_at,
-            self._measured(middle),
+            _measured(series, middle),
+            now.is_calm,
         )
 
-    def _measured(self, middle: Middle) -> tuple[Component, ...]:
-        found = []
-        for name in MEASURED:
-            went = self._trend(name, self.total, middle)
-            if went is not None:
-                grows = went.z >= MIN_PART_Z and went.is_steady
-                found.append(Component(name, went.first, went.last, went.z, grows))
-        return tuple(found)
+    def _last_certain(self, claim: Claim, middle: Middle) -> int | None:
+        """Return the last look that confirmed a claim, and was confirmed by the one before it."""
+        seen = looks(self.total) if self.unit == "step" else looks(self.total, MIN_POINTS)
+        for before, look in reversed(list(itertools.pairwise(seen))):
+            if all(_same(self._claim(each, middle), claim) for each in (before, look)):
+                return look
+        return None
+
+    def _certain_before(self, now: Claim, middle: Middle) -> Claim | None:
+        """Return a claim that was certain and still holds: its part goes on growing as it did.
+
+        At the end something else may have grown beside it, such as the machine's load.
+        """
+        step = self._trend("step", self.total, middle)
+        for name in (*self.parts, *INPUTS):
+            part = self._trend(name, self.total, middle)
+            if step is None or part is None or part.z < MIN_PART_Z or not part.is_steady:
+                continue
+            share = min(part.growth / step.growth, 1.0) if step.growth > 0 else 0.0
+            claim = dataclasses.replace(now, why="part", part=name, share=share)
+            if share >= MIN_SHARE and self._last_certain(claim, middle) is not None:
+                return claim
+        return None
 
     def _certain(self, holds: Callable[[int], bool]) -> int | None:
         """Return the look that confirmed what holds at the last two; None where it does not."""
@@ -196,9 +235,11 @@ class Drift:
         claim = self._judged(seen, middle)
         if claim is not None and claim.why == "part":
             return claim
-        calm = without_load(seen, self.cores)
-        other = self._judged(calm, middle) if calm is not None else None
-        return other if other is not None and other.why == "part" else claim
+        for calm, is_calm in ((without_load(seen, self.cores), False), (without_delay(seen), True)):
+            other = self._judged(calm, middle) if calm is not None else None
+            if other is not None and other.why == "part":
+                return dataclasses.replace(other, is_calm=is_calm)
+        return claim
 
     def _judged(self, seen: Seen, middle: Middle) -> Claim | None:
         step = trend(seen["step"], middle) if "step" in seen else None
@@ -221,6 +262,16 @@ class Drift:
 
 
 Seen = Mapping[str, Sequence[Point]]
+
+
+def _measured(series: Seen, middle: Middle) -> tuple[Component, ...]:
+    found = []
+    for name in MEASURED:
+        went = trend(series.get(name, []), middle)
+        if went is not None:
+            grows = went.z >= MIN_PART_Z and went.is_steady
+            found.append(Component(name, went.first, went.last, went.z, grows))
+    return tuple(found)
 
 
 def covers(points: Sequence[Point], step: Sequence[Point]) -> bool:
@@ -256,6 +307,36 @@ def without_load(seen: Seen, cores: float) -> Seen | None:
         return None
     span, whole = left[-1][0] - left[0][0], step[-1][0] - step[0][0]
     return calm if span >= MIN_CALM_SPAN * whole else None
+
+
+def without_delay(seen: Seen) -> Seen | None:
+    """Return the series without the time for which the main thread was ready but had no core.
+
+    Beside other programs a step takes several times as long, now more and now less, and what grows
+    in it cannot be seen. None where that was known too seldom, or next to nothing.
+    """
+    delays, step = seen.get("delay", ()), seen.get("step", ())
+    if not covers(delays, step) or len(delays) < MIN_CALM * len(step):
+        return None
+    places = [place for place, _ in delays]
+
+    def delay_at(place: float) -> float:
+        return delays[min(bisect.bisect_left(places, place), len(delays) - 1)][1]
+
+    # A thread that waits for a core does so in all parts of a step alike.
+    left = {
+        place: 1 - min(delay_at(place) / value, MOST_DELAY) for place, value in step if value > 0
+    }
+    if not left or statistics.median(left.values()) > 1 - MIN_DELAY:
+        return None
+    calm = {
+        name: [(place, value * left[place]) for place, value in points if place in left]
+        if name in WALL_TIMES
+        else points
+        for name, points in seen.items()
+        if name != "delay"
+    }
+    return calm if len(calm["step"]) >= MIN_POINTS else None
 
 
 _ORDER = ("part", "data", "machine", "unknown")

@@ -44,10 +44,11 @@ Witnesses = dict[str, tuple[str, ...]]
 # Parts of the step, and the CPU times that back them, the best first.
 PARTS: Witnesses = {
     "callbacks": ("callbacks_cpu", "cpu", "rest_cpu"),
-    "between": ("cpu", "rest_cpu"),
+    "between": ("cpu", "main_cpu", "rest_cpu"),
 }
-# In a loop that runs eagerly, the calls are Python of the script's, too.
-HOST_PARTS: Witnesses = {**PARTS, "call": ("cpu",)}
+# In a loop that runs eagerly, the calls are Python of the script's, too. The CPU time of a short
+# loop's steps is known by readings of its thread only (`main_cpu`).
+HOST_PARTS: Witnesses = {**PARTS, "call": ("cpu", "main_cpu")}
 # Parts of an epoch: what lies after its steps, and what its first step takes longer.
 EPOCH_PARTS: Witnesses = {"after": ("after_cpu", "after_rest_cpu"), "start": ("start_cpu",)}
 # Costs of the input, which steps feel as far as they wait for it or share the cores with it.
@@ -56,8 +57,8 @@ INPUTS: Witnesses = {
     "stage_work": ("rest_cpu",),
     "stages": ("rest_cpu", "after_cpu"),
 }
-# Parts whose CPU time alone may decide, on a machine whose load says nothing.
-BY_CPU = {"callbacks": "callbacks_cpu", "between": "cpu"}
+# Parts whose CPU time alone may decide, on a machine whose load says nothing; the best first.
+BY_CPU = {"callbacks": ("callbacks_cpu",), "between": ("cpu", "main_cpu")}
 # Then it must grow nearly always, and by more than any neighbour can make it.
 MIN_CPU_Z, MOST_INFLATION = 4.0, 2.0
 # From this share of the cores in use by others, the threads of a step wait for each other.
@@ -77,6 +78,7 @@ class Claim:
         sleeps: whether it grows without using the CPU.
         first_s: what a step took at first, of the time that was looked at.
         last_s: what it took at the end.
+        is_calm: waiting for a core is left out of all times.
     """
 
     why: str
@@ -85,6 +87,7 @@ class Claim:
     sleeps: bool = False
     first_s: float = 0.0
     last_s: float = 0.0
+    is_calm: bool = False
 
 
 Trends = Mapping[str, Trend]
@@ -170,7 +173,8 @@ def _by_cpu_time(name: str, trends: Trends, cores: float) -> Claim | None:
     On a machine that is full, wall time goes anywhere. CPU time does not: work that needs several
     times as much of it as at first, and more than neighbours can add to it, has grown.
     """
-    step, part, cpu = trends["step"], trends.get(name), trends.get(BY_CPU.get(name, ""))
+    step, part = trends["step"], trends.get(name)
+    cpu = next((trends[each] for each in BY_CPU.get(name, ()) if each in trends), None)
     if part is None or cpu is None or cpu.z < MIN_CPU_Z or not cpu.is_steady or _is_larger(trends):
         return None
     grown_s = cpu.last - MOST_INFLATION * cpu.first
@@ -260,6 +264,9 @@ def _is_beyond_rest(name: str, part: Trend, trends: Trends) -> bool:
     first_s, last_s = step.first - inside.first, step.last - inside.last - waited_s
     if first_s < MIN_REST * step.first or last_s < MIN_REST_GROWTH * first_s:
         return True
+    rests = [trends[each] for each in ("call", "wait") if each in trends and each != name]
+    if rests and all(each.z < MIN_PART_Z for each in rests):
+        return True  # that the rest is longer at the end is chance: larger batches go on growing
     rest = last_s / first_s
     # The size of batches that is known has been taken into account; the speed of the cores not.
     if "batch_bytes" in trends:

@@ -22,14 +22,17 @@ from quickfit.signals.drift_lines import (
     in_own_code,
     in_tensorflow,
 )
-from quickfit.signals.keras_calls import predict_line, predict_samples
+from quickfit.signals.keras_calls import (
+    MAX_ROWS_SHARE,
+    MIN_PREDICTIONS,
+    predict_line,
+    predict_samples,
+)
 from quickfit.signals.python_input import generator_stages, python_maps
 from quickfit.source.yields import is_in_generator
 
 # By samples, lines grow by at least this share of what the clock says.
 MIN_AGREEMENT = 0.33
-# `predict-in-loop` reports so many calls, of which so little is the model.
-MIN_PREDICTIONS, MAX_ROWS_SHARE = 20, 0.2
 # Methods by which a class hands out batches.
 _HANDS_OUT = ("__next__", "__getitem__", "__iter__")
 # Tensors that every step, or every second one, leaves behind.
@@ -63,7 +66,7 @@ def guilty(signals: Signals) -> Guilty | None:
         other = _after_epochs(signals, slow) if slow.unit == "epoch" else None
         return other or Guilty("pipeline", slow, None)
     if slow.part == "callbacks":
-        line = grown_line(signals, in_batch_hook)
+        line = grown_line(signals, in_batch_hook, slow=slow)
         is_other = _predicts(line, signals) or _waits_for_step(line, slow)
         return None if is_other else Guilty("callback", slow, line)
     if slow.part in ("input", "stage_work"):
@@ -126,13 +129,15 @@ def _is_loop(line: GrownLine, signals: Signals) -> bool:
 
 def _agrees(line: GrownLine, slow: Slowdown) -> bool:
     name = "after" if slow.part == "stages" else slow.part
+    if slow.is_calm:
+        return line.grown_s >= MIN_AGREEMENT * slow.share * (slow.last_s - slow.first_s)
     part = next((one for one in slow.measured if one.name == name), None)
     least_s = max(part.growth if part is not None else 0.0, (slow.last_s - slow.first_s) / 2)
     return part is not None and line.grown_s >= MIN_AGREEMENT * least_s
 
 
 def _host(signals: Signals, slow: Slowdown) -> Guilty | None:
-    line = grown_line(signals, in_host_code)
+    line = grown_line(signals, in_host_code, slow=slow)
     if line is None or not _agrees(line, slow) or _predicts(line, signals):
         return None
     if _waits_for_step(line, slow):

@@ -13,6 +13,7 @@ from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals._facade import Signals
 from quickfit.signals._host import is_in_watched_call
+from quickfit.signals.drift import Slowdown
 from quickfit.signals.host import Frame, SampledStack, Samples, package_of
 from quickfit.signals.timed_stacks import timed_stacks
 
@@ -51,7 +52,7 @@ class GrownLine:
 
 def spans(signals: Signals) -> tuple[Span, Span]:
     """Return the first and the last part of the steps."""
-    steps = signals.steps.steps
+    steps = signals.whole_turns.steps
     part = max(int(PART * len(steps)), 1)
     early, late = steps[:part], steps[-part:]
     return (
@@ -61,7 +62,10 @@ def spans(signals: Signals) -> tuple[Span, Span]:
 
 
 def grown_line(
-    signals: Signals, inside: Inside, parts: tuple[Span, Span] | None = None
+    signals: Signals,
+    inside: Inside,
+    parts: tuple[Span, Span] | None = None,
+    slow: Slowdown | None = None,
 ) -> GrownLine | None:
     """Return the line of the main thread that takes more time per step than at first.
 
@@ -69,9 +73,25 @@ def grown_line(
         signals: of the run.
         inside: whether a stack belongs to what is looked at.
         parts: what to compare; by default the first and the last quarter of the steps.
+        slow: how the run slowed down; where waiting for a core is left out of that, it is here.
     """
     early, late = parts or spans(signals)
-    return _grown(signals, _main(signals, early, inside), _main(signals, late, inside), late)
+    before, after = _main(signals, early, inside), _main(signals, late, inside)
+    if slow is not None and slow.is_calm:
+        before, after = (
+            _as_long_as(before, early, slow.first_s),
+            _as_long_as(after, late, slow.last_s),
+        )
+    return _grown(signals, before, after, late)
+
+
+def _as_long_as(
+    stacks: Iterable[tuple[Frames, float]], span: Span, step_s: float
+) -> Iterable[tuple[Frames, float]]:
+    """Yield stacks with the seconds they would have in steps of that length."""
+    begin_s, end_s, steps = span
+    part = step_s * steps / max(end_s - begin_s, 1e-9)
+    return ((frames, seconds * part) for frames, seconds in stacks)
 
 
 def grown_input_line(signals: Signals, parts: tuple[Span, Span] | None = None) -> GrownLine | None:

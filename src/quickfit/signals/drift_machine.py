@@ -15,8 +15,7 @@ def machine_series(
     """Return the series of what the machine's counters tell; seconds are per step."""
     series: Series = {}
     traced = sorted(row["at_s"] for row in process.rows("traces") if row["loop"] is not None)
-    rows = process.rows("machine")
-    for first, last in itertools.pairwise(rows):
+    for first, last in itertools.pairwise(_by_step(process.rows("machine"), progress)):
         begin_s, end_s = first["at_s"], last["at_s"]
         span_s, step_s = end_s - begin_s, progress.step_s(begin_s, end_s)
         place = progress.done(end_s)
@@ -36,6 +35,24 @@ def machine_series(
             if last.get(column) is not None:
                 series.setdefault(name, []).append((float(place), float(last[column])))
     return series
+
+
+def _by_step(rows: list[Row], progress: Progress) -> list[Row]:
+    """Return the readings; of steps that are longer than the time between two, one for each step.
+
+    A reading in the middle of a step says nothing about the step: it may work at first and wait
+    then.
+    """
+    moments = progress.moments()
+    inside = [row for row in rows if moments[0] <= row["at_s"] <= moments[-1]]
+    if len(inside) < len(moments):
+        return rows
+    found = []
+    for at_s in moments:
+        place = bisect.bisect_right(rows, at_s, key=lambda row: row["at_s"])
+        counters = {name: counter_at(rows, name, at_s) for name in _COUNTERS}
+        found.append({**rows[max(place - 1, 0)], **counters, "at_s": at_s})
+    return found
 
 
 _COUNTERS = (

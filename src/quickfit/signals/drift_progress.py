@@ -18,12 +18,17 @@ class Progress:
 
     def __init__(self, steps: Steps, before: int) -> None:
         self.before = before
+        self.begin_s = steps.begin_s
         self._ends = [step.end_s for step in steps.steps]
         self._cycles = [0.0, *itertools.accumulate(step.cycle_s for step in steps.steps)]
 
     def done(self, at_s: float) -> int:
         """Return how many steps had ended at a moment."""
         return self.before + bisect.bisect_right(self._ends, at_s)
+
+    def moments(self) -> list[float]:
+        """Return when the first step began, and when each of them ended."""
+        return [self.begin_s, *self._ends]
 
     def step_s(self, begin_s: float, end_s: float) -> float | None:
         """Return the mean time of the steps that ended in a span, or of the one after it."""

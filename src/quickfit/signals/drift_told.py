@@ -11,6 +11,8 @@ from quickfit.signals.drift_lines import GrownLine
 
 # Cores that other programs use more than at first: from here the machine is busier.
 MORE_CORES = 0.25
+# Whether it goes on growing for longer than this, nobody knows.
+MAX_AHEAD = 10.0
 # What of the growth a fix takes away, at worst; it may leave a part that grows more slowly.
 LEAST_FIXED = 0.5
 
@@ -19,7 +21,8 @@ def slower(slow: Slowdown) -> str:
     """Say how long a step took at first and at the end."""
     first, last = units.seconds(slow.first_s), units.seconds(slow.last_s)
     article = "an" if slow.unit == "epoch" else "a"
-    return f"{article} {slow.unit} took {first} at first and {last} at the end"
+    left_out = ", waiting for a core left out" if slow.is_calm else ""
+    return f"{article} {slow.unit} took {first} at first and {last} at the end{left_out}"
 
 
 def certain(slow: Slowdown) -> str:
@@ -40,7 +43,8 @@ def evidence(slow: Slowdown, what: str, line: GrownLine | None) -> tuple[Evidenc
             f"for {'an' if slow.unit == 'epoch' else 'a'} {slow.unit} at the end",
             slow.last_s,
             "s",
-            f"{units.seconds(slow.first_s)} at first; {certain(slow)}",
+            f"{units.seconds(slow.first_s)} at first; {certain(slow)}"
+            f"{'; waiting for a core left out' if slow.is_calm else ''}",
         ),
         Evidence(f"of the growth is in {what}", slow.share, "share", _witness(slow)),
     ]
@@ -94,24 +98,52 @@ def ruled_out(slow: Slowdown) -> tuple[str, ...]:
 def gain(slow: Slowdown, signals: Signals) -> Gain:
     """Return what a step that stays as it was at first would gain.
 
-    Against the mean so far: half of the growth gone at worst, what the part explains likely. At
-    best against what a step takes at the end, where the run is now.
+    At worst half of the growth goes, against the mean so far. Likely is what the part explains,
+    against the mean of the training as planned, as it goes on growing. At best against what a step
+    takes at the end.
     """
-    more_s = max(slow.mean_s - slow.first_s, 0.0)
-    low, likely = (
-        slow.mean_s / max(slow.mean_s - part * slow.share * more_s, 1e-9)
-        for part in (LEAST_FIXED, 1.0)
-    )
-    end_s = slow.last_s - slow.share * (slow.last_s - slow.first_s)
-    high = max(slow.last_s / end_s if end_s > 0 else likely, likely)
+    so_far_s, more_s = slow.mean_s, max(slow.mean_s - slow.first_s, 0.0)
+    low = so_far_s / max(so_far_s - LEAST_FIXED * slow.share * more_s, 1e-9)
+    ahead = times_ahead(slow, signals)
+    likely = _gained(slow, ahead * more_s)
+    high = max(_gained(slow, ahead * (slow.last_s - slow.first_s)), likely)
+    whole = "the mean so far" if ahead == 1 else "the mean of all that is planned"
     basis = (
-        f"a {slow.unit} as long as at first, against the mean so far;"
+        f"a {slow.unit} as long as at first, against {whole};"
         f" at best against the end of the run, and more the longer it runs"
     )
     return Gain(low, likely, high, basis)
 
 
-def cost_share(slow: Slowdown) -> float:
-    """Return the share of the time that the growth has cost so far."""
-    more_s = max(slow.mean_s - slow.first_s, 0.0)
-    return min(slow.share * more_s / slow.mean_s, 0.95) if slow.mean_s > 0 else 0.0
+def _gained(slow: Slowdown, more_s: float) -> float:
+    """Return how many times as fast it gets without the part of a growth that is explained."""
+    left_s = slow.first_s + (1 - slow.share) * more_s
+    return (slow.first_s + more_s) / left_s if left_s > 0 else 1.0
+
+
+def cost_share(slow: Slowdown, signals: Signals) -> float:
+    """Return the share of the time that the growth costs: so far, or to the planned end."""
+    more_s = times_ahead(slow, signals) * max(slow.mean_s - slow.first_s, 0.0)
+    whole_s = slow.first_s + more_s
+    return min(slow.share * more_s / whole_s, 0.95) if whole_s > 0 else 0.0
+
+
+def times_ahead(slow: Slowdown, signals: Signals) -> float:
+    """Return how many times as long as it has run the training would have gone on, at least one.
+
+    A part that grows costs as many times as much of each step by then; a machine may recover.
+    """
+    if slow.why != "part":
+        return 1.0
+    loop, facts = signals.loop, signals.loop.facts
+    if loop.is_over and not signals.process.facts.get("stopped_early"):
+        return 1.0
+    per_epoch, epochs = facts.get("steps"), facts.get("epochs")
+    if not isinstance(epochs, int) or not isinstance(per_epoch, int):
+        return 1.0
+    if slow.unit == "epoch":
+        planned, seen = float(epochs), float(len(signals.epochs))
+    else:
+        planned = per_epoch * epochs / signals.steps_per_execution
+        seen = float(signals.drift.total)
+    return min(max(planned / max(seen, 1.0), 1.0), MAX_AHEAD)

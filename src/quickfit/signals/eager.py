@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Gain
 from quickfit.signals._facade import Signals
+from quickfit.signals._host import FETCHES
 from quickfit.signals.gains import gain
+from quickfit.signals.host import SampledStack, package_of
+from quickfit.signals.intervals import share_interval
 from quickfit.signals.loops import EagerOps
 
 # What a compiled step keeps of the large operations, which it fuses and runs side by side, and
@@ -16,6 +20,26 @@ from quickfit.signals.loops import EagerOps
 KEPT = (1.0, 0.5, 0.25)
 GRAPH_OP_S = (3e-6, 1e-6, 1e-6)
 WAITS = "it waits while a compiled step runs"
+# Functions that run an operation, whatever it takes: these files of TensorFlow, generated or not.
+RUNNERS = ("/execute.py", "/imperative_grad.py")
+# Operations that compute nothing: their time is that of starting them.
+STARTED_ONLY = (
+    *(
+        "read_variable_op",
+        "identity",
+        "reshape",
+        "shape",
+        "strided_slice",
+        "expand_dims",
+        "squeeze",
+    ),
+    *("convert_to_eager_tensor", "assign_variable_op", "zeros_like", "ones_like", "const"),
+)
+# Calls that wait for something else: a batch, a compiled function.
+WAITED_FOR = ("__next__", "_call", "predict", "evaluate")
+# Without a look at the operations: what of the step must be Python for certain, and what is left
+# of the rest, likely and at best, in which more of the same is hidden.
+LEAST_STARTED, REST_LEFT = 0.20, (1.0, 0.5, 0.2)
 
 
 @dataclass(frozen=True)
@@ -23,7 +47,7 @@ class EagerStep:
     """What an eager step takes.
 
     Args:
-        ops: its operations, from a short look.
+        ops: its operations, from a short look; None where only samples tell.
         step_s: the mean time of a step.
         share: the share of it that is Python and starting operations.
         busy_share: the share of it that the main thread computes and does not wait; what it
@@ -31,11 +55,12 @@ class EagerStep:
         after_s: the step time when compiled: at worst, likely, at best.
     """
 
-    ops: EagerOps
+    ops: EagerOps | None
     step_s: float
     share: float
     busy_share: float
     after_s: tuple[float, float, float]
+    samples: int = 0
 
     def gain(self, basis: str) -> Gain:
         """Return what compiling the step gains."""
@@ -43,13 +68,21 @@ class EagerStep:
 
     def evidence(self) -> tuple[Evidence, ...]:
         """Return the facts that show it."""
-        counted, took = f"counted over {self.ops.steps} steps", f"of {self.step_s * 1e3:.1f} ms"
-        started = "operations started from Python per step"
+        took = f"of {units.seconds(self.step_s)}"
         python = "of the step is Python and starting operations"
+        busy = Evidence("of the step the main thread is busy", self.busy_share, "share", WAITS)
+        if self.ops is None:
+            return (
+                Evidence(python, self.share, "share", f"{took} or more, by {self.samples} samples"),
+                busy,
+            )
+        counted = f"counted over {self.ops.steps} steps"
         return (
-            Evidence(started, self.ops.per_step, "count", counted),
+            Evidence(
+                "operations started from Python per step", self.ops.per_step, "count", counted
+            ),
             Evidence(python, self.share, "share", took),
-            Evidence("of the step the main thread is busy", self.busy_share, "share", WAITS),
+            busy,
         )
 
 
@@ -60,7 +93,10 @@ def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep
         signals: the signals of a run whose steps run eagerly.
         at_most_s: how much of a step is eager, where other parts of it are compiled.
     """
-    ops, steps = signals.eager_ops, signals.steps
+    try:
+        ops, steps = signals.eager_ops, signals.steps
+    except SignalMissing as missing:
+        return _by_samples(signals, at_most_s, missing)
     part = _slower_while_looking(signals)
     call_s = min(steps.mean_of("call_s"), max(steps.mean_s - steps.mean_of("wait_s"), 0.0))
     ops_s = ops.step_s * part
@@ -77,8 +113,45 @@ def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep
         rest_s + max(kept, 1 - speed_up * share) * heavy_s + op_s * ops.per_step
         for kept, speed_up, op_s in zip(KEPT, (0.0, 1.0, 1.5), GRAPH_OP_S, strict=True)
     ]
-    busy_share = min(steps.mean_of("cpu_s") / steps.mean_s + delay_share(signals), 1.0)
-    return EagerStep(ops, steps.mean_s, share, busy_share, (after[0], after[1], after[2]))
+    return EagerStep(ops, steps.mean_s, share, _busy_share(signals), (after[0], after[1], after[2]))
+
+
+def _busy_share(signals: Signals) -> float:
+    steps = signals.steps
+    return min(steps.mean_of("cpu_s") / steps.mean_s + delay_share(signals), 1.0)
+
+
+def _by_samples(signals: Signals, at_most_s: float | None, missing: SignalMissing) -> EagerStep:
+    """Return what is certain of an eager step that nobody looked at: steps were few or long.
+
+    Samples favour what gives up Python's lock, as an operation does while it computes; so Python,
+    and operations that compute nothing, take more than they are seen in.
+
+    Raises:
+        SignalMissing: the given one, where that is not much.
+    """
+    stacks, step_s = signals.main_stacks(), signals.steps.mean_s
+    samples = sum(stack.seen for stack in stacks)
+    started = sum(stack.seen for stack in stacks if _is_starting(stack))
+    share = share_interval(started / samples, samples)[0] if samples else 0.0
+    if at_most_s is not None:
+        share = min(share, at_most_s / step_s)
+    if share < LEAST_STARTED:
+        raise missing
+    after = [step_s * (1 - share) * left for left in REST_LEFT]
+    busy_share = _busy_share(signals)
+    return EagerStep(None, step_s, share, busy_share, (after[0], after[1], after[2]), samples)
+
+
+def _is_starting(stack: SampledStack) -> bool:
+    """Tell whether a stack is in Python of TensorFlow or Keras, or in an operation of no work."""
+    first = stack.frames[0] if stack.frames else None
+    if first is None or package_of(first.file) not in ("tensorflow", "keras"):
+        return False
+    if first.function in FETCHES or any(f.function in WAITED_FOR for f in stack.frames):
+        return False
+    is_runner = first.file.endswith(RUNNERS) or "/gen_" in first.file
+    return not is_runner or first.function in STARTED_ONLY
 
 
 def delay_share(signals: Signals) -> float:

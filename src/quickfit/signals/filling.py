@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from quickfit.findings import Location
@@ -9,12 +10,14 @@ from quickfit.pipeline_model.match import Operation
 from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.pipeline_model.stages import kind_of
 from quickfit.signals._facade import Signals
-from quickfit.signals.growth import Growth, Point, growth
+from quickfit.signals.growth import Growth, Point, growth, points_of
 from quickfit.signals.input import snapshots_of
 from quickfit.signals.written_chain import main_line, written
 
 # The second half of what tf.data calls a cache: this one holds its elements in memory.
 MEMORY_CACHE = "MemoryCacheImpl"
+# The machine is read twice a second.
+MACHINE_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,22 @@ class FillingCache:
 
 
 @dataclass(frozen=True)
+class HeldCache:
+    """A cache in memory, and what its elements were made of.
+
+    Args:
+        held_bytes: the most it held, in `elements` elements.
+        read_bytes: all that the process read from files meanwhile; None where nobody counted.
+    """
+
+    operation: Operation
+    location: Location | None
+    held_bytes: float
+    elements: int
+    read_bytes: float | None
+
+
+@dataclass(frozen=True)
 class GrowingBuffers:
     """What the stages of a pipeline hold ready, apart from shuffles and caches.
 
@@ -77,17 +96,44 @@ def filling_cache(signals: Signals) -> FillingCache | None:
     cache = next((op for op in line if op.kind == "cache"), None)
     if cache is None:
         return None
-    points = [(s.at_s, _held(n)) for s in newest if (n := _cache_node(s)) is not None]
+    points = [(s.at_s, cache_bytes(n)) for s in newest if (n := _cache_node(s)) is not None]
     size = _size(cache, known)
     return FillingCache(
         cache,
         signals.location(cache.file, cache.line),
         node.elements,
-        _held(node),
+        cache_bytes(node),
         size if size > node.elements else None,
         size == -1,
         _growth(points, signals),
     )
+
+
+def held_cache(signals: Signals) -> HeldCache | None:
+    """Return the cache in memory that holds most, full or not; None without one."""
+    series = snapshots_of(signals.process, signals.loop.id).values()
+    nodes = [
+        (cache_bytes(node), max(node.buffered, node.elements), snapshot.at_s)
+        for snapshot in itertools.chain.from_iterable(series)
+        for node in snapshot.nodes.values()
+        if node.name.startswith(MEMORY_CACHE) and node.elements
+    ]
+    top, known = written(signals)
+    line = main_line(top, known) if top is not None else []
+    cache = next((op for op in line if op.kind == "cache"), None)
+    if cache is None or not nodes:
+        return None
+    held, elements, at_s = max(nodes)
+    where = signals.location(cache.file, cache.line)
+    return HeldCache(cache, where, held, elements, _bytes_read(signals, at_s))
+
+
+def _bytes_read(signals: Signals, at_s: float) -> float | None:
+    """Return what was read from files, from the start of the loop until a moment."""
+    points = points_of(signals.process.rows("machine"), "chars_read")
+    before = [value for time_s, value in points if time_s <= signals.loop.entered_s]
+    until = [value for time_s, value in points if time_s <= at_s + MACHINE_EVERY_S]
+    return until[-1] - (before or until)[-1 if before else 0] if until else None
 
 
 def growing_buffers(signals: Signals) -> GrowingBuffers | None:
@@ -143,7 +189,7 @@ def _cache_node(snapshot: Snapshot) -> Node | None:
     return None
 
 
-def _held(node: Node) -> float:
+def cache_bytes(node: Node) -> float:
     """Return what a cache holds: all that went through it while it was filled."""
     return float(node.buffered_bytes or max(node.bytes_in, node.bytes_out))
 

@@ -52,7 +52,7 @@ def fit_calls(signals: Signals) -> FitCalls | None:
     loop = signals.loop
     if loop.kind != "fit" or loop.location is None:
         return None
-    process = _as_recorded(signals)
+    process = signals.recorded_process
     place = (loop.location.file, loop.location.line)
     rows = [
         row
@@ -83,13 +83,6 @@ def _setup_s(signals: Signals, rows: list[dict[str, Any]], in_fit: float) -> flo
     whole = signals.whole_time
     seen_s = in_fit * whole.total_s - whole.iterator_ends_s - whole.epoch_ends_s
     return min(max(seen_s, measured_s), signals.loop.outside_s)
-
-
-def _as_recorded(signals: Signals) -> ProcessRecording:
-    """Return the recording of the process that trains, with every call of `fit` by itself."""
-    processes = (signals.recording.main, *signals.recording.others)
-    path = signals.process.path
-    return next(process for process in processes if process.path == path)
 
 
 def _traced(process: ProcessRecording, rows: list[dict[str, Any]]) -> int:

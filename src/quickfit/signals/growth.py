@@ -17,8 +17,7 @@ Point = tuple[float, float]
 
 # Buffers, caches and memory pools fill at first; the first part of the run says nothing.
 WARMUP_SHARE = 0.2
-# Less time or fewer readings say little about a rate.
-MIN_WINDOW_S = 5.0
+# Fewer readings say little about a rate.
 MIN_READINGS = 4
 # Readings are put together to so many points at most: noise between two of them is no fall.
 MAX_PARTS = 8
@@ -55,7 +54,7 @@ def growth(points: Sequence[Point], steps: Steps) -> Growth | None:
     begin_s, end_s = points[0][0], points[-1][0]
     late = [point for point in points if point[0] >= begin_s + WARMUP_SHARE * (end_s - begin_s)]
     window_s = end_s - late[0][0]
-    if len(late) < MIN_READINGS or window_s < MIN_WINDOW_S:
+    if len(late) < MIN_READINGS or window_s <= 0:
         return None
     total = late[-1][1] - late[0][1]
     done = steps_done(late, steps)

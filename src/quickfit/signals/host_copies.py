@@ -11,11 +11,10 @@ from quickfit.findings import Location
 from quickfit.signals import Signals
 from quickfit.signals._host import WATCHED_CALLS
 from quickfit.signals.host import Frame, SampledStack, package_of
+from quickfit.signals.intervals import Interval, share_interval
 from quickfit.signals.whole import LOOKS
 from quickfit.source.flows import feeding_lines, loop_end
 
-# Fewer samples between the calls say nothing about a share.
-MIN_SAMPLES = 20
 # Another line than the one that copies is named where it takes this many times as long.
 MUCH_LONGER = 2.0
 Line = tuple[str, int]
@@ -73,6 +72,11 @@ class Making:
         """The share of the Python between calls that makes what is copied."""
         return self.making / self.outside if self.outside else 0.0
 
+    @property
+    def interval(self) -> Interval:
+        """Between what that share may lie."""
+        return share_interval(self.share, self.outside) if self.outside else (0.0, 0.0)
+
 
 NOTHING = Making(0, 0, None, 0.0)
 
@@ -94,8 +98,8 @@ def making(signals: Signals, copied_at: Location) -> Making:
             made += stack.seen
             user = next(f for f in stack.frames if f.is_user)
             lines[(user.file, user.line)] += stack.seen
-    if outside < MIN_SAMPLES:
-        raise SignalMissing(f"{MIN_SAMPLES} samples between the calls (seen: {outside})")
+    if not outside:
+        raise SignalMissing("samples between the calls")
     hottest = lines.most_common(1)
     place, seen = hottest[0] if hottest else (None, 0)
     where = signals.location(*place) if place else None

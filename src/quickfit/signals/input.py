@@ -15,8 +15,8 @@ from quickfit.pipeline_model.stages import StageCost, stage_costs
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals.steps import Step, Steps
 
-# A share from fewer requests than this is chance.
-MIN_REQUESTS = 10
+# The error of a share that was measured in one or two windows, as a part of it.
+FEW_WINDOWS_ERROR = 0.25
 # A last step of an epoch this many times as long as the others did something else as well.
 LONG_LAST = 3.0
 # Starts of epochs that take this share of the time are a wait, whatever the steps do.
@@ -62,7 +62,8 @@ class Stage:
 class PyInput:
     """A Python generator or PyDataset: what one batch costs it.
 
-    `busy_share` is the share of the training time during which it was making a batch.
+    `busy_share` is the share of the training time during which it was making a batch. `made_at` is
+    the user's line that made it, where its code is a library's.
     """
 
     kind: str
@@ -73,16 +74,22 @@ class PyInput:
     batch_s: float
     batch_cpu_s: float
     busy_share: float
+    made_at: Location | None = None
 
 
 @dataclass(frozen=True)
 class Wait:
-    """How long a step waits for input, on average, and how that was measured."""
+    """How long a step waits for input, on average, and how that was measured.
+
+    `error_share` is how far the share may be off, by the windows it was measured in; zero where
+    a clock tells.
+    """
 
     step_s: float
     share: float
     requests: int
     source: str
+    error_share: float = 0.0
 
 
 def wait_of_steps(steps: Steps) -> Wait | None:
@@ -113,7 +120,7 @@ def wait_from_pipeline(
     """
     iterators = training_iterators(process, loop)
     later = Steps(_with_a_gap(steps), steps.warmup)
-    window_s = gap_s = 0.0
+    windows: list[tuple[float, float]] = []
     requests = 0
     for row in process.rows("pipelines"):
         if row["iterator"] not in iterators or row["gaps"] < 1:
@@ -123,17 +130,28 @@ def wait_from_pipeline(
         # Of the first snapshot after warm-up, some gaps lie before that.
         part = len(recent) / count
         took_s = sum(step.cycle_s for step in recent)
-        window_s += took_s
-        gap_s += min(part * row["gap_s"], took_s)
+        windows.append((took_s, min(part * row["gap_s"], took_s)))
         requests += len(recent)
-    if requests < MIN_REQUESTS or window_s <= 0:
+    window_s = sum(took_s for took_s, _ in windows)
+    if not requests or window_s <= 0:
         return _wait_at_starts(steps, start_s) if snapshots_of(process, loop) else None
-    share = max(0.0, 1.0 - gap_s / window_s)
+    share = max(0.0, 1.0 - sum(gap_s for _, gap_s in windows) / window_s)
     # A first step waits as any other does, and then for its start; so does a long last one.
     firsts = len(steps.steps) - len(later.steps)
     wait_s = min(share * (later.total_s + firsts * later.median_s) + start_s, steps.total_s)
     mean_s = wait_s / len(steps.steps)
-    return Wait(mean_s, mean_s / steps.mean_s, requests, "tf.data's own model of the pipeline")
+    source = "tf.data's own model of the pipeline"
+    return Wait(mean_s, mean_s / steps.mean_s, requests, source, _error_share(windows, share))
+
+
+def _error_share(windows: list[tuple[float, float]], share: float) -> float:
+    """Return twice the standard error of a share that was measured in several windows."""
+    known = [(took_s, 1.0 - gap_s / took_s) for took_s, gap_s in windows if took_s > 0]
+    if len(known) < 3:
+        return FEW_WINDOWS_ERROR * share
+    total_s = sum(took_s for took_s, _ in known)
+    squares = sum((took_s * (each - share)) ** 2 for took_s, each in known)
+    return min(2.0 * math.sqrt(squares) / total_s, share)
 
 
 def _wait_at_starts(steps: Steps, start_s: float) -> Wait | None:
@@ -171,7 +189,7 @@ def wait_from_python(process: ProcessRecording, loop: int, steps: Steps) -> Wait
     and the time inside the iterator is the wait itself.
     """
     totals = py_input_totals(process, loop, steps)
-    if totals is None or totals["workers"] < 2 or totals["batches"] < MIN_REQUESTS:
+    if totals is None or totals["workers"] < 2 or not totals["batches"]:
         return None
     share = min(totals["wall_s"] / totals["window_s"], 1.0)
     return Wait(share * steps.mean_s, share, totals["batches"], "time inside the Python iterator")

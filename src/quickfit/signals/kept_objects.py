@@ -39,6 +39,7 @@ class KeepingLine:
         others: lines of which the text says the same.
         is_by_key: it puts values under keys, as a cache does: it may stop when all are there.
         made_at: the line whose allocations grow, where another one keeps what it makes.
+        holder: the name whose holdings were counted, and grow.
     """
 
     location: Location
@@ -47,6 +48,7 @@ class KeepingLine:
     others: tuple[Location, ...] = ()
     is_by_key: bool = False
     made_at: Location | None = None
+    holder: str = ""
 
 
 def kept(signals: Signals, kind: str) -> Kept | None:
@@ -69,6 +71,12 @@ def keeping_line(signals: Signals, kinds: tuple[str, ...]) -> KeepingLine | None
         kinds: of values whose keeper is looked for in the text, the likeliest first.
     """
     found = training_keepers(signals)
+    leak = signals.leak
+    if leak is not None and leak.holder is not None and leak.holder.location is not None:
+        one, each = leak.holder, leak.growth.per_step
+        return KeepingLine(
+            leak.holder.location, True, each, is_by_key=one.is_by_key, holder=one.name
+        )
     if signals.is_memory_run and signals.growing_lines:
         return _measured(signals.growing_lines, found)
     places = [call.location for call in signals.calls]
@@ -123,6 +131,8 @@ def said_by(line: KeepingLine | None, signals: Signals) -> str:
     """Say how a line is known, or how to see it."""
     if line is None:
         return f"to see the line: {memory_command(signals)}"
+    if line.holder:
+        return f"the line adds to `{line.holder}`, whose contents were counted"
     if line.made_at is not None:
         return f"the line keeps what {line.made_at.short} makes, whose allocations grow"
     if line.is_measured:

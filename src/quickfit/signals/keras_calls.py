@@ -16,8 +16,16 @@ from quickfit.findings import Location
 from quickfit.signals import Signals
 from quickfit.signals._host import FETCHES, is_in_watched_call, is_tensor_iterated
 from quickfit.signals.host import Frame, SampledStack
+from quickfit.signals.intervals import Interval, share_interval
 
 TRAINER = "/keras/src/backend/tensorflow/trainer.py"
+# The first call of `predict` compiles; two more at the same line are a loop. What they cost
+# decides, not their number.
+MIN_PREDICTIONS = 3
+# For a few rows it is a twentieth of the call; more in the model, or in getting its rows, means
+# that there are many of them. The high end of it must stay below half: then most of the call is
+# overhead.
+MAX_ROWS_SHARE, MAX_ROWS_HIGH = 0.20, 0.50
 # What `train_on_batch` does for every batch and `fit` does not.
 PER_BATCH = ("reset_metrics", "pythonify_logs", "_maybe_symbolic_build", "_symbolic_build")
 
@@ -55,6 +63,16 @@ class PredictSamples:
         """The share of `predict` that its model and its batches take."""
         return (self.model + self.rows) / self.inside if self.inside else 0.0
 
+    @property
+    def rows_interval(self) -> Interval:
+        """Between what that share may lie."""
+        return share_interval(self.rows_share, self.inside)
+
+    @property
+    def is_overhead(self) -> bool:
+        """Whether most of `predict` is neither its model nor its batches, for certain."""
+        return self.rows_share <= MAX_ROWS_SHARE and self.rows_interval[1] <= MAX_ROWS_HIGH
+
 
 def predict_samples(stacks: Iterable[SampledStack], line: Location) -> PredictSamples:
     """Return how often `predict` was seen, and how often its model; `line` calls it."""
@@ -71,29 +89,46 @@ def predict_samples(stacks: Iterable[SampledStack], line: Location) -> PredictSa
 
 @dataclass(frozen=True)
 class PredictLine:
-    """A line that calls `predict`: how often it was timed, and what one call takes."""
+    """A line that calls `predict`: how often it was timed, and what one call takes.
+
+    `all_s` is what calls of `predict` took in all, those of other lines too.
+    """
 
     location: Location
     calls: int
     call_s: float
+    all_s: float = 0.0
 
 
 def predict_line(signals: Signals) -> PredictLine | None:
     """Return the line that spends most in `predict`, the first call, which compiles, left out."""
     totals: dict[tuple[str, int], list[float]] = {}
+    watched = _watched_share(signals)
     for call in signals.calls:
         where = call.location
         if call.kind != "predict" or where is None or "predict_on_batch" in where.text:
             continue
         total = totals.setdefault((where.file, where.line), [0, 0.0, 0.0])
-        total[:] = total[0] + call.calls, total[1] + call.wall_s, max(total[2], call.longest_s)
+        # Of a long loop of the script only some steps, and their calls, are watched.
+        part = watched if call.loop == signals.loop.id else 1.0
+        calls, wall_s = call.calls / part, call.wall_s / part
+        total[:] = total[0] + calls, total[1] + wall_s, max(total[2], call.longest_s)
     if not totals:
         return None
     place, (calls, wall_s, longest_s) = max(totals.items(), key=lambda item: item[1][1])
     where = signals.location(*place)
     if where is None or calls < 2:
         return None
-    return PredictLine(where, int(calls), max(wall_s - longest_s, 0.0) / (calls - 1))
+    all_s = sum(total[1] for total in totals.values())
+    return PredictLine(where, int(calls), max(wall_s - longest_s, 0.0) / (calls - 1), all_s)
+
+
+def _watched_share(signals: Signals) -> float:
+    """Return the share of the steps of a loop of the script that were watched in full."""
+    every = signals.every_step
+    if signals.loop.kind == "fit" or every is None:
+        return 1.0
+    return sum(step.call_s is not None for step in every.steps) / len(every.steps) or 1.0
 
 
 def per_batch_share(stacks: Iterable[SampledStack]) -> tuple[float, int]:

@@ -14,9 +14,11 @@ from quickfit.signals._facade import Signals
 from quickfit.signals.device_memory import device_leak
 from quickfit.signals.filling import element_growth, filling_cache, growing_buffers
 from quickfit.signals.fit_calls import fit_calls
+from quickfit.signals.holders import Holder, HolderGrowth, growing_holder
 from quickfit.signals.kept_objects import kept
 from quickfit.signals.kept_traces import grown_graph, kept_traces
-from quickfit.signals.leaks import Leak, memory_leak
+from quickfit.signals.leaks import Leak, memory_leak, per_batch
+from quickfit.signals.memory import memory_limit, time_left_s
 
 # What explains at least half of a growth is what grows.
 MIN_SHARE = 0.5
@@ -25,19 +27,67 @@ MIN_LARGER = 1.2
 
 
 def leak_with_kind(signals: Signals) -> Leak | None:
-    """Return the memory that goes on growing, with what grows; None where none does."""
-    leak = memory_leak(signals)
+    """Return the memory that goes on growing, with what grows; None where none does.
+
+    Where the memory of the process swings too much to tell, what a name of the script holds tells.
+
+    Raises:
+        SignalMissing: there are too few readings, and nobody looked at the script's names.
+    """
+    held = growing_holder(signals)
+    try:
+        leak = memory_leak(signals)
+    except SignalMissing:
+        if held is None:
+            raise
+        leak = None
     if leak is None:
-        return _of_device(signals)
+        return _of_holder(signals, *held) if held is not None else _of_device(signals)
     for kind, explains in _KINDS.items():
         if kind not in _MEASURED and not leak.is_asked:
-            return None  # an array made before fills its pages bit by bit
+            # An array made before fills its pages bit by bit.
+            return None if held is None else _of_holder(signals, *held)
         try:
+            if kind == "models" and held is not None and _explains(held[1], leak):
+                return _with_holder(leak, *held)
             if explains(signals, leak):
                 return dataclasses.replace(leak, kind=kind)
         except SignalMissing:
             continue  # not measured: it may still be another kind
-    return leak
+    # A name whose growth is counted, though pools around it grow more, says more than none.
+    return leak if held is None else _of_holder(signals, *held)
+
+
+def _kind(holder: Holder) -> str:
+    return {"tensors": "tensors", "variables": "variable"}.get(holder.content, "")
+
+
+def _explains(grown: HolderGrowth, leak: Leak) -> bool:
+    return grown.growth.per_s >= MIN_SHARE * leak.growth.per_s
+
+
+def _with_holder(leak: Leak, holder: Holder, grown: HolderGrowth) -> Leak:
+    return dataclasses.replace(
+        leak, kind=_kind(holder), holder=holder, low=grown.low, high=grown.high
+    )
+
+
+def _of_holder(signals: Signals, holder: Holder, grown: HolderGrowth) -> Leak:
+    """Return the growth of what a name holds."""
+    limit, used = memory_limit(signals.process)
+    each = signals.steps_per_execution
+    return Leak(
+        growth=per_batch(grown.growth, signals),
+        asked=None,
+        limit_bytes=limit,
+        in_s=time_left_s(grown.growth.per_s, limit, used),
+        begin_s=holder.looks[0][0],
+        kind=_kind(holder),
+        holder=holder,
+        process_bytes=grown.process_bytes,
+        low=grown.low / each,
+        high=grown.high / each,
+    )
 
 
 def _of_device(signals: Signals) -> Leak | None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import statistics
 from dataclasses import dataclass
 
+from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion
+from quickfit.measuring.intervals import T95
 from quickfit.signals._facade import Signals
 from quickfit.signals.growth import (
     WARMUP_SHARE,
@@ -24,15 +27,15 @@ from quickfit.signals.growth import (
     points_of,
     steps_done,
 )
+from quickfit.signals.holders import Holder
 from quickfit.signals.memory import own_points, time_left_s
 from quickfit.signals.steps import Steps
 
-# In less time after warm-up a healthy run grows by as much as a leak does.
-MIN_WINDOW_S = 12.0
-# Healthy runs gained up to 17 MB in the half minute after warm-up, and ever less later. So much
-# in half a minute is more than that; in a longer time less will do, down to a third.
+# What pools explain: healthy runs gained up to 17 MB in the half minute after warm-up, 70 MB in
+# their first ten seconds, and ever less later. So the least that counts is 30 MB in half a minute,
+# more in a shorter time, up to 100 MB, and less in a longer one, down to 9 MB.
 MIN_BYTES, IN_S = 30_000_000, 30.0
-MIN_SHARE = 0.3
+MAX_POOLS_BYTES, MIN_POOLS_BYTES = 100_000_000, 9_000_000
 # The readings are cut into so many parts, or fewer where a busy machine let us read seldom.
 # They swing by a batch or two, so each part is told by its median; between two of them it grows at
 # this share of the mean rate at least.
@@ -54,6 +57,10 @@ class Leak:
         limit_bytes: what there is; None where the system does not tell.
         in_s: until the limit is reached at this rate.
         begin_s: when the growth is counted from.
+        holder: the name of the script that holds it, where looks at its names tell.
+        process_bytes: the growth of the process, where the growth itself is that of the holder.
+        low: bytes with every step, at least; as sure as its own parts make it (95 %).
+        high: and at most.
         kind: what grows: `cache`, `buffers`, `data` (batches get larger), `models`, `traces`,
             `tensors` or `graph`; empty where nothing that is counted does.
         what: whose memory: `memory` is the machine's.
@@ -66,6 +73,10 @@ class Leak:
     begin_s: float
     kind: str = ""
     what: str = "memory"
+    holder: Holder | None = None
+    process_bytes: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def per_step(self) -> float:
@@ -81,7 +92,16 @@ class Leak:
         """Return the growth, and that memory was asked for as well as used."""
         span = f"in {self.growth.window_s:.0f} s after warm-up, to the end"
         found = [Evidence(f"more {self.what} in use", self.growth.total, "bytes", span)]
-        if self.asked is not None:
+        if self.holder is not None and self.process_bytes is not None:
+            span = f"by the process in {self.growth.window_s:.0f} s"
+            found = [Evidence("more memory in use", self.process_bytes, "bytes", span)]
+        if self.holder is not None:
+            name, held = self.holder.name, self.holder.held_bytes
+            counted = f"counted in {len(self.holder.looks)} looks"
+            if self.low is not None and self.high is not None:
+                counted += f": {_each(self.low, self.high)} more with every step"
+            found.append(Evidence(f"is held by `{name}`", held, "bytes", counted))
+        elif self.asked is not None:
             what = "more memory asked for in the same time"
             found.append(Evidence(what, self.asked.total, "bytes"))
         return tuple(found)
@@ -96,25 +116,65 @@ class Leak:
         )
 
 
+def _each(low: float, high: float) -> str:
+    below, above = units.size(low), units.size(high)
+    return below if below == above else f"{below} to {above}"
+
+
 def memory_leak(signals: Signals) -> Leak | None:
     """Return the growth of memory where it goes on to the end; None where it does not.
 
     Raises:
-        SignalMissing: the steps ran for too short a time to tell.
+        SignalMissing: there are too few readings to tell.
     """
     memory, steps = signals.memory, signals.steps
     rows = inside(signals.process.rows("machine"), steps)
     points = own_points(rows)
     late = after_warm_up(points)
-    if memory.rss is None or late[-1][0] - late[0][0] < MIN_WINDOW_S:
-        raise SignalMissing(f"{MIN_WINDOW_S / (1 - WARMUP_SHARE):.0f} seconds of steps")
-    least = MIN_BYTES * min(max(IN_S / memory.rss.window_s, MIN_SHARE), 1.0)
-    if memory.rss.total < least or not goes_on(by_steps(late, steps)):
+    if memory.rss is None or len(late) < 2 * MIN_PARTS:
+        wanted = f"{2 * MIN_PARTS} readings of memory while steps ran"
+        raise SignalMissing(f"{wanted} (seen: {len(late)})")
+    readings = by_steps(late, steps)
+    low, high = rate_interval(readings)
+    sure = low * (readings[-1][0] - readings[0][0])
+    if sure < pools_bytes(memory.rss.window_s) or not goes_on(readings):
         return None
     asked = growth(points_of(rows, "data_bytes"), steps)
     in_s = time_left_s(memory.rss.per_s, memory.limit_bytes, memory.used_bytes)
     grown = per_batch(memory.rss, signals)
-    return Leak(grown, asked, memory.limit_bytes, in_s, late[0][0])
+    each = signals.steps_per_execution
+    told = (grown, asked, memory.limit_bytes, in_s, late[0][0])
+    return Leak(*told, low=low / each, high=high / each)
+
+
+def pools_bytes(window_s: float) -> float:
+    """Return what pools and buffers of a healthy run may gain in a time after warm-up."""
+    usual = MIN_BYTES * IN_S / max(window_s, 1e-9)
+    return min(max(usual, MIN_POOLS_BYTES), MAX_POOLS_BYTES)
+
+
+def rate_interval(points: list[Point]) -> tuple[float, float]:
+    """Return the growth per step, at least and at most (95 %), by its own parts.
+
+    Memory wanders: a reading is the one before and some more. So what is independent, and has a
+    spread, is the growth from part to part, and not the distance from a line.
+
+    Args:
+        points: steps done, and the quantity.
+    """
+    levels = _levels(points)
+    rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(levels) if b[0] > a[0]]
+    if len(rates) < 2:
+        return -math.inf, math.inf
+    mean = (levels[-1][1] - levels[0][1]) / (levels[-1][0] - levels[0][0])
+    count, middle = len(rates), statistics.fmean(rates)
+    # What swings around a line goes up and then down again: the mean is that much less in doubt,
+    # by two fifths at most, since a few parts may do so by chance.
+    turns = sum((a - middle) * (b - middle) for a, b in itertools.pairwise(rates)) / (count - 1)
+    spread = statistics.variance(rates)
+    spread = max(spread + 2 * min(turns, 0.0), 0.6 * spread)
+    half = T95[min(count - 1, len(T95)) - 1] * math.sqrt(spread / count)
+    return mean - half, mean + half
 
 
 def per_batch(grown: Growth, signals: Signals) -> Growth:

@@ -43,6 +43,7 @@ class MachineUse:
         throttled_share: of the time, summed over cores, that a container's CPU limit took away.
         open_files_growth: files that were opened and not closed meanwhile.
         collecting_share: of the time, in Python's garbage collector.
+        is_wider: the readings lie around the steps, because there were too few while they ran.
     """
 
     window_s: float
@@ -68,6 +69,7 @@ class MachineUse:
     minor_faults_per_s: float | None = None
     full_collections: int | None = None
     collecting_share: float | None = None
+    is_wider: bool = False
 
 
 def machine_use(recording: Recording, steps: Steps) -> MachineUse | None:
@@ -96,6 +98,7 @@ def machine_use(recording: Recording, steps: Steps) -> MachineUse | None:
         rss_bytes=last["rss_bytes"],
         thread_cores=cores,
         thread_delays=delays,
+        is_wider=first["at_s"] < steps.begin_s,
         **others,
     )
 
@@ -188,8 +191,14 @@ def _inside(rows: list[Row], steps: Steps) -> list[Row]:
 
 
 def _window(rows: list[Row], steps: Steps) -> tuple[Row, Row] | None:
+    """Return two readings that hold the steps, or most of them, between them."""
     inside = _inside(rows, steps)
     if len(inside) < 2 or inside[-1]["at_s"] - inside[0]["at_s"] < MIN_WINDOW_S:
+        # Of a short training, the readings around it are all there is.
+        before = [row for row in rows if row["at_s"] < steps.begin_s][-1:]
+        after = [row for row in rows if row["at_s"] > steps.end_s + 1.0][:1]
+        inside = [*before, *inside, *after]
+    if len(inside) < 2 or inside[-1]["at_s"] <= inside[0]["at_s"]:
         return None
     return inside[0], inside[-1]
 

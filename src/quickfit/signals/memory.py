@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals.growth import (
-    MIN_WINDOW_S,
     Growth,
     Point,
     Row,
@@ -32,6 +31,15 @@ MIN_RSS_GROWTH_BYTES = 10_000_000
 MIN_RSS_BYTES_PER_S = 10_000_000 / 60
 # Objects of a kind that grew by less than this may be between two collections.
 MIN_OBJECTS_GROWTH = 50
+
+
+# One part of a run that holds so much is worth a word: a gigabyte, or a tenth of a small machine.
+LARGE_BYTES, LARGE_SHARE = 1_000_000_000, 0.10
+
+
+def large_bytes(limit: int | None) -> float:
+    """Return from which level on what one part of a run holds is large."""
+    return min(LARGE_BYTES, LARGE_SHARE * limit) if limit else LARGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ def memory_use(
     if not known:
         return None
     rss = growth(own_points(known), steps)
-    limit, used = _limit(process, known[-1])
+    limit, used = memory_limit(process)
     return MemoryUse(
         rss_bytes=known[-1]["rss_bytes"],
         rss=rss,
@@ -162,7 +170,7 @@ def _objects(rows: list[Row], steps: Steps) -> dict[str, Growth]:
 
 def _between(first: Point, last: Point, steps: Steps) -> Growth | None:
     window_s, total = last[0] - first[0], last[1] - first[1]
-    if window_s < MIN_WINDOW_S:
+    if window_s <= 0:
         return None
     done = steps_done((first, last), steps)
     taken = done[1] - done[0]
@@ -171,8 +179,12 @@ def _between(first: Point, last: Point, steps: Steps) -> Growth | None:
     return Growth(first[1], last[1], window_s, total / window_s, per_step, is_steady)
 
 
-def _limit(process: ProcessRecording, last: Row) -> tuple[int | None, int | None]:
+def memory_limit(process: ProcessRecording) -> tuple[int | None, int | None]:
     """Return the container's limit and use; without one, the machine's memory and our own."""
+    known = [row for row in process.rows("machine") if row["rss_bytes"] is not None]
+    if not known:
+        return None, None
+    last = known[-1]
     limit, machine = (process.facts.get(n) for n in ("memory_limit_bytes", "memory_bytes"))
     is_limited = isinstance(limit, int) and isinstance(machine, int) and 0 < limit < machine
     if is_limited:

@@ -12,16 +12,18 @@ from quickfit.findings import Exhaustion, Location
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals._facade import Signals
 from quickfit.signals.fit_calls import fit_calls
+from quickfit.signals.leaks import pools_bytes, rate_interval
 from quickfit.signals.memory import own_points, time_left_s
 from quickfit.source.built import line_that_builds
 
 # Each `fit` but the first traces anew: the model, or how it is compiled, is another one.
 MIN_TRACED_SHARE = 0.5
-# A loop over five folds ends before it matters, and its first rounds fill the pools.
-MIN_ROUNDS = 10
+# The first rounds fill the pools.
 WARMUP_ROUNDS = 2
-# A round that leaves less than this is noise.
-MIN_BYTES_PER_ROUND = 1_000_000
+# A search of this many rounds goes on; of fewer, such as five folds, what they leave must itself
+# be worth a word: they may end before it matters.
+SEARCH_ROUNDS = 10
+MIN_BYTES_OF_FEW = 200_000_000
 # In each half of the rounds memory grows at this share of the mean rate at least.
 MIN_HALF_SHARE = 0.4
 
@@ -34,6 +36,7 @@ class Rounds:
         rounds: how many there were.
         location: the line that builds the model.
         per_round: bytes that each round leaves behind.
+        low: of that, what is sure (95 %), by how much the rounds differ.
         grown: bytes over all rounds after warm-up.
         goes_on: whether it grew in both halves of the rounds.
         round_s: median time of the first third of the rounds, and of the last.
@@ -44,6 +47,7 @@ class Rounds:
     rounds: int
     location: Location | None
     per_round: float
+    low: float
     grown: float
     goes_on: bool
     round_s: tuple[float, float]
@@ -67,7 +71,7 @@ def model_rounds(signals: Signals) -> Rounds | None:
     if calls.models < 2 and calls.traced_share < MIN_TRACED_SHARE:
         return None
     place = signals.loop.location
-    rows = _rows(_as_recorded(signals), signals)
+    rows = _rows(signals.recorded_process, signals)
     levels = _levels(signals.process, rows)
     late = levels[WARMUP_ROUNDS:]
     if place is None or len(late) < 2:
@@ -81,6 +85,7 @@ def model_rounds(signals: Signals) -> Rounds | None:
         rounds=len(rows),
         location=signals.location(place.file, builds) if builds else place,
         per_round=grown / (len(late) - 1),
+        low=rate_interval([(float(n), level) for n, (_, level) in enumerate(late)])[0],
         grown=grown,
         goes_on=_goes_on([level for _, level in late]),
         round_s=_round_s(rows),
@@ -91,14 +96,13 @@ def model_rounds(signals: Signals) -> Rounds | None:
 
 
 def is_growing(rounds: Rounds) -> bool:
-    """Tell whether enough rounds left enough behind, to the last one."""
-    is_enough = rounds.rounds >= MIN_ROUNDS and rounds.per_round >= MIN_BYTES_PER_ROUND
-    return is_enough and rounds.goes_on
-
-
-def _as_recorded(signals: Signals) -> ProcessRecording:
-    processes = (signals.recording.main, *signals.recording.others)
-    return next(one for one in processes if one.path == signals.process.path)
+    """Tell whether what the rounds surely left behind is more than pools explain, to the last."""
+    took_s = rounds.grown / rounds.per_s
+    least = pools_bytes(took_s)
+    if rounds.rounds < SEARCH_ROUNDS:
+        least = max(least, MIN_BYTES_OF_FEW)
+    sure = rounds.low * rounds.grown / rounds.per_round if rounds.per_round > 0 else 0.0
+    return sure >= least and rounds.goes_on
 
 
 def _rows(process: ProcessRecording, signals: Signals) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
@@ -141,18 +142,48 @@ def _in_loop(
     setup_s = step_s - entered_s - sum(max(min(e, step_s) - b, 0.0) for b, e in spans)
     left_s = until_s - entered_s - traced_s
     left_s -= _set_up(process, sums, (entered_s, step_s), max(setup_s, 0.0))
+    found = _first_wait(process, loop, first, spans, (step_s, until_s))
+    fill_s = min(found.fill_s, left_s)
+    batch_s = min(found.batch_s, left_s - fill_s)
+    sums.seconds["shuffle_fill"] += fill_s
+    sums.seconds["first_batch"] += batch_s
+    sums.seconds["first_step"] += max(left_s - fill_s - batch_s, 0.0)
+    return found.fill
+
+
+class FirstWait(NamedTuple):
+    """How long the first step of a loop waited for its batch: for a shuffle to fill, and after."""
+
+    fill_s: float = 0.0
+    batch_s: float = 0.0
+    fill: Fill | None = None
+
+
+def first_wait(process: ProcessRecording, loop: Loop, traces: Sequence[Trace]) -> FirstWait:
+    """Return the wait of a loop's first step; nothing where no step has ended."""
+    first = next((row for row in process.rows("steps") if row["loop"] == loop.id), None)
+    if first is None:
+        return FirstWait()
+    spans = _spans(traces, loop, min(loop.entered_s, first["begin_s"]), first["end_s"])
+    return _first_wait(process, loop, first, spans, (first["begin_s"], first["end_s"]))
+
+
+def _first_wait(
+    process: ProcessRecording,
+    loop: Loop,
+    first: dict[str, Any] | None,
+    spans: list[tuple[float, float]],
+    step: tuple[float, float],
+) -> FirstWait:
+    step_s, until_s = step
     asked_s, wait_s = step_s, first["wait_s"] if first else None
     if wait_s is None:
         # Nothing is asked of the pipeline before the step is traced.
         asked_s = max([step_s, *(end for _, end in spans)])
         wait_s = until_first_batch_s(process, loop.id, asked_s, until_s)
     fill = shuffle_fill(process, loop.id, (asked_s, until_s), wait_s)
-    fill_s = min(max(fill.end_s - asked_s, 0.0), left_s) if fill else 0.0
-    batch_s = min(max(wait_s - fill_s, 0.0), left_s - fill_s)
-    sums.seconds["shuffle_fill"] += fill_s
-    sums.seconds["first_batch"] += batch_s
-    sums.seconds["first_step"] += max(left_s - fill_s - batch_s, 0.0)
-    return fill
+    fill_s = max(fill.end_s - asked_s, 0.0) if fill else 0.0
+    return FirstWait(fill_s, max(wait_s - fill_s, 0.0), fill)
 
 
 def _set_up(

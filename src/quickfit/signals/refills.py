@@ -24,6 +24,9 @@ HIDDEN = (0.1, 0.4, 0.9)
 # Later starts that are this much shorter than the first are none. One alone is worth telling
 # where it takes a third of the whole training.
 ONCE, MIN_ONCE_SHARE = 0.1, 0.33
+# A first epoch that has not ended, and does not say how long it will be, has this many times as
+# many steps.
+UNKNOWN_FACTOR = 10.0
 
 
 @dataclass(frozen=True)
@@ -73,18 +76,35 @@ def refill(signals: Signals, shuffle: ShuffleBuffer) -> Refill:
     starts = signals.epoch_start_s
     # The first epoch also warms everything up; the later ones show what each epoch costs.
     later = starts[1:] or starts
-    duration_s = signals.loop.duration_s
+    left_s = _left_of_first_epoch_s(signals)
+    duration_s = signals.loop.duration_s + left_s
     is_once = len(starts) == 1 or max(later, default=0.0) < ONCE * starts[0]
     is_once = is_once and starts[0] > MIN_ONCE_SHARE * duration_s
     most, per_step = _held(signals)
     held = max(most, shuffle.elements)
     # The picture that tells the costs may be one of a buffer that is still filling.
     each_s = shuffle.fill_s / max(shuffle.elements, 1)
-    start_s, epoch_s = statistics.median(later), _epoch_s(signals)
+    start_s, epoch_s = statistics.median(later), _epoch_s(signals) + left_s
     if is_once:
         start_s, epoch_s = starts[0], duration_s
     used = per_step * _steps_of_an_epoch(signals, all_of_them=is_once)
     return Refill(start_s, epoch_s, len(later), held, per_step, each_s * held, used, is_once)
+
+
+def _left_of_first_epoch_s(signals: Signals) -> float:
+    """Return how long the first epoch goes on after what was seen; nothing once one has ended."""
+    loop = signals.loop
+    rows = [row for row in signals.process.rows("steps") if row["loop"] == loop.id]
+    is_stopped = bool(signals.process.facts.get("stopped_early"))
+    if signals.epochs or len({row["epoch"] for row in rows}) > 1:
+        return 0.0
+    if loop.is_over and not is_stopped:
+        return 0.0
+    per_epoch = loop.facts.get("steps")
+    planned = UNKNOWN_FACTOR * len(rows)
+    if isinstance(per_epoch, int):
+        planned = per_epoch / signals.steps_per_execution
+    return max(planned - len(rows), 0.0) * signals.steps.median_s
 
 
 def _steps_of_an_epoch(signals: Signals, *, all_of_them: bool) -> float:

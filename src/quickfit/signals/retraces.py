@@ -11,6 +11,12 @@ from quickfit.findings import Location
 from quickfit.signals._facade import Signals
 from quickfit.signals.traces import Difference, Trace, with_differences
 
+# One trace is needed, and one or two more come with a smaller last batch or with flags that take
+# turns; three are a pattern, if they go on while steps run.
+MIN_TRACES = 3
+# A step with a trace must stand out by this much, or what it takes longer is not the trace's.
+MIN_SLOWER = 1.5
+
 
 @dataclass(frozen=True)
 class TracedSteps:
@@ -21,17 +27,42 @@ class TracedSteps:
     slow: int
     plain: int
 
+    @property
+    def slower(self) -> float:
+        """How many times as long a step with a trace takes."""
+        return self.slow_s / self.usual_s
+
+    def cost_s(self, traced_s: float) -> float:
+        """Return what traces cost, at least the time they took by the clock.
+
+        A new graph also has to be optimised and set up, which only the step times show.
+        """
+        extra_s = (self.slow_s - self.usual_s) * self.slow
+        return max(traced_s, extra_s) if self.slower >= MIN_SLOWER else traced_s
+
+    def is_pattern(self, traces: int, earlier: int) -> bool:
+        """Tell whether a function goes on being traced.
+
+        Args:
+            traces: for another reason each, while these steps ran.
+            earlier: of the same function, before; they count where every step since has traced.
+        """
+        return traces >= MIN_TRACES or (
+            traces > 1 and not self.plain and traces + earlier >= MIN_TRACES
+        )
+
 
 @dataclass(frozen=True)
 class Retraced:
     """One piece of code that was traced again for one kind of reason.
 
     `reason` is the difference that came most often; `callers` are the lines that called it, the
-    most frequent first.
+    most frequent first. `earlier` is how often it was traced before the steps that are looked at.
     """
 
     traces: tuple[Trace, ...]
     reason: Difference
+    earlier: int = 0
 
     @property
     def name(self) -> str:
@@ -67,7 +98,10 @@ def retraced(signals: Signals, kinds: Collection[str]) -> list[Retraced]:
     """
     steps, own = signals.steps, _function_lines(signals)
     groups: dict[tuple[object, ...], list[tuple[Trace, Difference]]] = defaultdict(list)
+    earlier: Counter[tuple[object, ...]] = Counter()
     for trace, differences in with_differences(signals.traces):
+        if trace.at_s < steps.begin_s:
+            earlier[trace.code] += trace.count
         if not steps.begin_s <= trace.at_s <= steps.end_s or trace.is_nested:
             continue
         if not trace.is_in_loop or not _is_users(trace, own):
@@ -75,15 +109,16 @@ def retraced(signals: Signals, kinds: Collection[str]) -> list[Retraced]:
         found = [d for kind in kinds for d in differences if d.kind == kind]
         if found:
             groups[trace.code].append((trace, found[0]))
-    return sorted(map(_retraced, groups.values()), key=lambda one: one.seconds, reverse=True)
+    again = [_retraced(group, earlier[code]) for code, group in groups.items()]
+    return sorted(again, key=lambda one: one.seconds, reverse=True)
 
 
-def _retraced(group: list[tuple[Trace, Difference]]) -> Retraced:
+def _retraced(group: list[tuple[Trace, Difference]], earlier: int) -> Retraced:
     counts = Counter((reason.kind, reason.argument) for _, reason in group)
     most, _ = counts.most_common(1)[0]
     # The last example: by then a first call with other arguments is long past.
     reason = next(r for _, r in reversed(group) if (r.kind, r.argument) == most)
-    return Retraced(tuple(trace for trace, _ in group), reason)
+    return Retraced(tuple(trace for trace, _ in group), reason, earlier)
 
 
 def _function_lines(signals: Signals) -> set[tuple[str, int]]:

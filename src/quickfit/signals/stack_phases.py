@@ -117,6 +117,11 @@ def is_in_fit(frames: Sequence[Frame]) -> bool:
     return any(f.function == "fit" and f.file.endswith("/trainer.py") for f in frames)
 
 
+def is_returning(frames: Sequence[Frame]) -> bool:
+    """Tell whether a call of Keras has ended and lets go of its iterators, which may take long."""
+    return bool(frames) and frames[0].file.endswith("/keras/src/utils/traceback_utils.py")
+
+
 def _is_tracing(frames: Sequence[Frame]) -> bool:
     if any(frame.file.endswith(TRACING) for frame in frames):
         return True

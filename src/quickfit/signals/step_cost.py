@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from quickfit import units
+from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.signals import Signals
+from quickfit.signals.xla import is_jit
 
 # Threads that compute; the others feed, watch or wait.
 POOLS = ("inter-op", "intra-op")
@@ -20,21 +23,34 @@ class StepCost:
         step_s: the time of a step.
         python_s: CPU time of the main thread in it, without callbacks and the script's own code.
         compute_s: CPU time of TensorFlow's compute threads, at most the rest of the step.
+        delay_s: of the rest, for how long these threads were ready but had no core.
     """
 
     step_s: float
     python_s: float
     compute_s: float
+    delay_s: float = 0.0
 
     @property
     def python_share(self) -> float:
-        """The share of the step that is the framework's Python."""
-        return self.python_s / self.step_s if self.step_s else 0.0
+        """The share of the step that is the framework's Python, had there been a core for it."""
+        return self.python_s / self.calm_s if self.calm_s > 0 else 0.0
+
+    @property
+    def calm_s(self) -> float:
+        """The time of a step on a machine with a core for it."""
+        return max(self.step_s - self.delay_s, 0.0)
 
     @property
     def idle_s(self) -> float:
-        """What is neither: threads wait for each other."""
-        return max(self.step_s - self.python_s - self.compute_s, 0.0)
+        """What of that is neither: threads wait for each other."""
+        return max(self.calm_s - self.python_s - self.compute_s, 0.0)
+
+    @property
+    def in_words(self) -> str:
+        """The time of a step, and what of it is not counted."""
+        calm = f"of {units.seconds(self.calm_s)}"
+        return f"{calm}, waiting for a core left out" if self.delay_s > 0.1 * self.step_s else calm
 
 
 def step_cost(signals: Signals) -> StepCost:
@@ -51,7 +67,25 @@ def step_cost(signals: Signals) -> StepCost:
         pools = sum(machine.thread_cores.get(name, 0.0) for name in POOLS)
     else:
         pools = max(machine.cpu_cores - (machine.main_cores or 0.0), 0.0)
-    return StepCost(steps.mean_s, python_s, min(pools * steps.mean_s, rest_s))
+    compute_s = min(pools * steps.mean_s, rest_s)
+    # Beside other programs a step is longer, and no more of it is compute.
+    delayed = (machine.main_delay_share or 0.0) + sum(
+        machine.thread_delays.get(name, 0.0) for name in POOLS
+    )
+    return StepCost(
+        steps.mean_s, python_s, compute_s, min(delayed * steps.mean_s, rest_s - compute_s)
+    )
+
+
+def fixed_cost(signals: Signals) -> StepCost:
+    """Return what a step costs whatever it computes.
+
+    Raises:
+        SignalMissing: XLA computes the step, on the thread that runs the framework's Python.
+    """
+    if is_jit(signals):
+        raise SignalMissing("a step without XLA, which computes on the thread that runs Python")
+    return step_cost(signals)
 
 
 @dataclass(frozen=True)
@@ -92,10 +126,3 @@ def _first_dimension(batch: Any) -> int | None:  # a recorded JSON value
     except (TypeError, IndexError, KeyError):
         return None
     return size if isinstance(size, int) else None
-
-
-def planned_s(signals: Signals) -> float:
-    """Return how long the steps of the whole training take, as `fit` was asked for them."""
-    facts, steps = signals.loop.facts, signals.steps
-    count = int(facts.get("steps") or 0) * int(facts.get("epochs") or 0)
-    return max(count * steps.mean_s / signals.steps_per_execution, steps.total_s)

@@ -11,8 +11,6 @@ from typing import Any
 WARMUP_STEPS = 5
 # A leading step this many times the median still belongs to the warm-up.
 WARMUP_FACTOR = 3.0
-# No conclusion is drawn from fewer steps.
-MIN_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -99,21 +97,33 @@ def mean_of(steps: tuple[Step, ...], part: str) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
-    """Return the steps of a loop, warm-up dropped; None where too few are left to speak of any."""
+def every_step_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
+    """Return all steps of a loop with nothing left out; None without any."""
     steps = _with_cycles([row for row in rows if row["loop"] == loop])
-    if len(steps) <= WARMUP_STEPS:
-        return None
-    middle = statistics.median(step.cycle_s for step in steps[WARMUP_STEPS:])
-    # Of a short training no more is left out than it can spare.
-    spare = len(steps) - MIN_STEPS
-    warmup = WARMUP_STEPS if not 2 <= spare < WARMUP_STEPS else spare
+    return Steps(tuple(steps), 0) if steps else None
+
+
+def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
+    """Return the steps of a loop, warm-up dropped; None without any step."""
+    every = every_step_of_loop(rows, loop)
+    return None if every is None else after_warmup(every)
+
+
+def after_warmup(every: Steps) -> Steps:
+    """Return the steps without warm-up.
+
+    Of a short training a fifth is left out at most, and its first step, which traces, where there
+    is another one.
+    """
+    steps = every.steps
+    warmup = min(WARMUP_STEPS, max(len(steps) // 5, 1), len(steps) - 1)
+    middle = statistics.median(step.cycle_s for step in steps[warmup:])
     while warmup < len(steps) // 2 and steps[warmup].cycle_s > WARMUP_FACTOR * middle:
         # A slow first step of an epoch is a cost of every epoch, not a warm-up.
         if steps[warmup].is_first_of_epoch:
             break
         warmup += 1
-    return Steps(tuple(steps[warmup:]), warmup)
+    return Steps(steps[warmup:], warmup)
 
 
 def _with_cycles(rows: list[dict[str, Any]]) -> list[Step]:

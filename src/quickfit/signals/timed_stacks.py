@@ -7,6 +7,8 @@ long for its samples belongs to its last row.
 
 from __future__ import annotations
 
+import bisect
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +29,7 @@ class TimedStack:
     frames: tuple[Frame, ...]
     loop: int | None
     seconds: float
+    seen: float = 1.0
 
 
 @dataclass
@@ -58,37 +61,50 @@ def timed_stacks(
         end_s: when it ends.
         wanted: whether a stack belongs to the span; asked where a window reaches beyond it.
     """
-    if end_s <= begin_s:
-        return []
-    windows = _windows(process, begin_s, end_s)
-    inside = [w for w in windows if w.begin_s < end_s and w.end_s > begin_s]
-    usual_s = _usual_s(inside)
-    merged = any(w.seen * usual_s > MERGED * w.duration_s + 1.0 for w in inside)
-    found: list[TimedStack] = []
-    for window in inside:
-        if window.begin_s < begin_s or window.end_s > end_s:
-            window = _clipped(window, begin_s, end_s, wanted)
-        found += _spread(window, usual_s, gaps=not merged)
-    total_s = sum(stack.seconds for stack in found)
-    if total_s <= 0:
-        return []
-    scale = (end_s - begin_s) / total_s
-    return [TimedStack(stack.frames, stack.loop, stack.seconds * scale) for stack in found]
+    return StackClock(process).between(begin_s, end_s, wanted=wanted)
 
 
-def _windows(process: ProcessRecording, begin_s: float, end_s: float) -> list[_Window]:
-    known = Samples(process)._stacks
-    windows: list[_Window] = []
-    for row in process.rows("samples"):
-        if not windows or row["at_s"] > windows[-1].end_s:
-            if windows and windows[-1].end_s >= end_s:
-                break
-            earlier = windows[-1].end_s if windows else min(begin_s, row["at_s"])
-            windows.append(_Window(earlier, row["at_s"]))
-        role, frames = known.get(row["stack"], ("", ()))
-        if role == "main":
-            windows[-1].rows.append((frames, row["loop"], row["seen"]))
-    return windows
+class StackClock:
+    """The main thread's stacks of one process, for many spans of time."""
+
+    def __init__(self, process: ProcessRecording) -> None:
+        self._samples = Samples(process)
+        known = self._samples._stacks
+        self._windows: list[_Window] = []
+        for row in process.rows("samples"):
+            if not self._windows or row["at_s"] > self._windows[-1].end_s:
+                earlier_s = self._windows[-1].end_s if self._windows else -math.inf
+                self._windows.append(_Window(earlier_s, row["at_s"]))
+            role, frames = known.get(row["stack"], ("", ()))
+            if role == "main":
+                self._windows[-1].rows.append((frames, row["loop"], row["seen"]))
+        self._ends = [window.end_s for window in self._windows]
+
+    def between(self, begin_s: float, end_s: float, *, wanted: Wanted) -> list[TimedStack]:
+        """Return what `timed_stacks` says."""
+        if end_s <= begin_s:
+            return []
+        first = bisect.bisect_right(self._ends, begin_s)
+        last = bisect.bisect_left(self._ends, end_s) + 1
+        inside = [w for w in self._windows[first:last] if w.begin_s < end_s]
+        if inside and inside[0].begin_s == -math.inf:
+            inside[0] = _Window(min(begin_s, inside[0].end_s), inside[0].end_s, inside[0].rows)
+        usual_s = _usual_s(inside)
+        merged = any(w.seen * usual_s > MERGED * w.duration_s + 1.0 for w in inside)
+        found: list[TimedStack] = []
+        for window in inside:
+            if window.begin_s < begin_s or window.end_s > end_s:
+                window = _clipped(window, begin_s, end_s, wanted)
+            found += _spread(window, usual_s, gaps=not merged)
+        total_s = sum(stack.seconds for stack in found)
+        if total_s <= 0:
+            return []
+        scale = (end_s - begin_s) / total_s
+        return [
+            TimedStack(frames, stack.loop, stack.seconds * scale * part, stack.seen * part)
+            for stack in found
+            for frames, part in self._samples.stacks_behind("main", stack.frames)
+        ]
 
 
 def _usual_s(windows: list[_Window]) -> float:
@@ -116,6 +132,6 @@ def _spread(window: _Window, usual_s: float, *, gaps: bool) -> list[TimedStack]:
         else:
             seconds[-1] += gap_s
     return [
-        TimedStack(frames, loop, s)
-        for (frames, loop, _), s in zip(window.rows, seconds, strict=True)
+        TimedStack(frames, loop, s, seen)
+        for (frames, loop, seen), s in zip(window.rows, seconds, strict=True)
     ]

@@ -82,12 +82,25 @@ def _of_calls(signals: Signals) -> Validation | None:
         where, times = call.location, call.calls - 1
         if call.kind not in LOOKS or where is None or times < 1:
             continue
+        if not _is_beside(signals, call.loop):
+            continue
         each_s = (call.wall_s - call.longest_s) / times
         if call.kind == "predict" and not _is_validation(signals, where, call.calls, each_s):
             continue
         seen = _sampled_at(signals, where, where.line)
         return _found(signals, "calls", times, each_s, seen, where)
     return None
+
+
+def _is_beside(signals: Signals, number: int) -> bool:
+    """Tell whether calls in a loop of a number come while the training goes on, not after it."""
+    loop = signals.loop
+    if number == loop.id:
+        return True
+    if not number:  # outside any loop: between two calls of `fit`, or before and after one
+        return loop.kind != "fit" or loop.outside_s > 0
+    rows = (row for row in signals.recorded_process.rows("loops") if row["id"] == number)
+    return any(loop.begin_s <= row["begin_s"] <= loop.end_s for row in rows)
 
 
 def _is_validation(signals: Signals, where: Location, calls: int, each_s: float) -> bool:
@@ -100,7 +113,12 @@ def _is_validation(signals: Signals, where: Location, calls: int, each_s: float)
 
 def _of_loops(signals: Signals) -> Validation | None:
     """Return what the script's longest loop costs that only looks at the model."""
-    looking = [other for other in signals.loops if _looks(other) and other.id != signals.loop.id]
+    loop = signals.loop
+    looking = [
+        other
+        for other in signals.loops
+        if _looks(other) and other.id != loop.id and loop.begin_s <= other.begin_s <= loop.end_s
+    ]
     longest = max(looking, key=lambda other: other.duration_s, default=None)
     if longest is None or longest.location is None:
         return None

@@ -61,6 +61,82 @@ def keepers(text: str) -> list[Keeper]:
     return sorted(_found(tree), key=lambda keeper: keeper.line) if tree is not None else []
 
 
+@dataclass(frozen=True)
+class Addition:
+    """A line that makes what a name holds larger.
+
+    Args:
+        function: the function around it; empty at the top.
+        owner: the class around that; empty without.
+        is_by_key: it goes in under a key, as into a cache, which may have been there before.
+        in_loop: a loop in the same function runs it again and again.
+    """
+
+    line: int
+    function: str
+    owner: str
+    is_by_key: bool
+    in_loop: bool
+
+
+def additions_to(text: str, name: str) -> list[Addition]:
+    """Return the lines that put something into what a name holds, or join something to it.
+
+    Args:
+        text: of a file.
+        name: as it is written there: `history` or `self.kept`. One that begins with a dot stands
+            for an attribute of any object.
+    """
+    tree = parsed(text)
+    if tree is None:
+        return []
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    found = {}
+    for node in ast.walk(tree):
+        for holder, is_by_key in (*_put_in(node), *_joined(node)):
+            said = ast.unparse(holder)
+            if said != name and not (name.startswith(".") and said.endswith(name)):
+                continue
+            line = getattr(node, "lineno", 0)
+            around = list(_around(node, parents))
+            function = next((n for n in around if isinstance(n, ast.FunctionDef)), None)
+            owner = parents.get(function) if function is not None else None
+            in_class = owner.name if isinstance(owner, ast.ClassDef) else ""
+            inside = function.name if function is not None else ""
+            in_loop = bool(around) and isinstance(around[0], _LOOPS)
+            found[line] = Addition(line, inside, in_class, is_by_key, in_loop)
+    return sorted(found.values(), key=lambda addition: addition.line)
+
+
+def _put_in(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    for holder, _, is_by_key in _additions(node):
+        yield holder, is_by_key
+    call = node.func if isinstance(node, ast.Call) else None
+    if isinstance(call, ast.Attribute) and call.attr in ("update", "setdefault"):
+        yield _whole(call.value), True
+
+
+def _joined(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield names that are given what they held and more: `all = np.concatenate([all, x])`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "assign":
+            yield node.func.value, False
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, False
+    elif isinstance(node, ast.Assign):
+        used = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.expr)}
+        for target in node.targets:
+            if ast.unparse(target) in used:
+                yield target, False
+
+
+def line_of_function(text: str, name: str) -> int | None:
+    """Return the line of the first function of that name."""
+    tree = parsed(text)
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)] if tree else []
+    return next((node.lineno for node in nodes if node.name == name.rpartition(".")[2]), None)
+
+
 def _found(tree: ast.Module) -> Iterator[Keeper]:
     bounded = _bounded(tree)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}

@@ -251,3 +251,25 @@ def test_takes_the_argument_away_or_turns_it_off(before, after):
     text = f"{KERAS}model.compile{before}\n"
     assert fixed(CAUSE, text) == f"{KERAS}model.compile{after}\n"
     assert spots(CAUSE, text)[0].change.kind is FixClass.EQUIVALENT
+
+
+NEEDS_VALUES = """\
+import keras
+
+def loss(y_true, y_pred):
+    return helper(y_true.numpy(), y_pred)
+
+model = keras.Sequential([])
+model.compile("adam", loss=loss, run_eagerly=True)
+model.fit(ds, epochs=3)
+"""
+
+
+def test_a_step_that_needs_values_of_tensors_is_not_advised_to_be_just_compiled(monkeypatch):
+    monkeypatch.setattr(builders, "SOURCE", NEEDS_VALUES)
+    signals = run(eager=True, eager_ops=SMALL_OPS)
+    finding = detect(signals)
+    assert "needs values of tensors" in finding.summary
+    advice = fix(finding, signals)
+    assert advice.kind == FixClass.SHOW_ONLY
+    assert "would end in an error" in advice.note

@@ -80,7 +80,23 @@ def test_stays_silent_on_a_healthy_fit_and_for_a_slow_callback():
 
 def test_says_that_it_could_not_look_when_hardly_a_sample_was_taken():
     with pytest.raises(SignalMissing, match="samples inside"):
-        detect(agent(stacks=[((MAKE_ITERATOR, PREDICT), LINE, 5)]))
+        detect(agent(stacks=[((MAKE_ITERATOR, PREDICT), LINE, 2)]))
+
+
+def test_a_few_long_steps_that_mostly_predict_are_enough():
+    stacks = [((MAKE_ITERATOR, PREDICT), LINE, 9), ((), 20, 2)]
+    calls = [("predict", LINE, 4, 1.9)]
+    finding = detect(agent(stacks=stacks, calls=calls, step_s=2.0, base={"steps": 4}))
+    assert finding is not None
+    assert finding.where is not None
+    assert finding.where.line == LINE
+
+
+def test_one_sample_in_four_says_nothing_for_certain():
+    stacks = [((MAKE_ITERATOR, PREDICT), LINE, 1), ((), 20, 3)]
+    calls = [("predict", LINE, 4, 0.6)]
+    with pytest.raises(SignalMissing, match="more samples inside `predict`: 4% to 71% so far"):
+        detect(agent(stacks=stacks, calls=calls, step_s=2.0, base={"steps": 4}))
 
 
 def test_the_fix_shows_the_compiled_model():

@@ -7,7 +7,7 @@ from quickfit.causes.host.tiny_batch import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
-from builders import BATCH_LINE, run
+from builders import BATCH_LINE, START_S, run
 from programs import lines, spots
 
 FIT_LINE = 5
@@ -69,7 +69,10 @@ def test_the_batch_of_a_pipeline_is_named_at_its_line():
         pytest.param({"cpu_s": 0.0005}, id="the examples take the time"),
         pytest.param({"base": {"input_wait_s": 0.005}}, id="the input takes the time"),
         pytest.param({"facts": {"run_eagerly": True}}, id="eager"),
-        pytest.param({"base": {"steps": 320}}, id="a short training"),
+        pytest.param(
+            {"base": {"steps": 320, "facts": {"started_s": START_S - 60}}},
+            id="a training that is short beside what comes before it",
+        ),
     ],
 )
 def test_stays_silent_when(given):

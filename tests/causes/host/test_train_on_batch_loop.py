@@ -61,9 +61,18 @@ def test_stays_silent_on_a_healthy_fit():
 
 
 def test_says_that_it_could_not_look_when_no_copy_was_timed():
-    signals = hand_run("train_on_batch", stacks=[CALL], call_s=0.05, cpu_s=0.08)
+    signals = hand_run("train_on_batch", stacks=[CALL], call_s=0.095, cpu_s=0.08)
     with pytest.raises(SignalMissing, match="arrays"):
         detect(signals)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 5, 10])
+def test_a_few_long_steps_are_enough_though_nobody_looked_at_the_copies(steps):
+    stacks = [((COMPILED, TRAIN_ON_BATCH), LINE, 2), ((), 28, 6)]
+    given = {"step_s": 2.0, "call_s": 0.5, "cpu_s": 1.8, "base": {"steps": steps}}
+    finding = detect(hand_run("train_on_batch", stacks=stacks, **given))
+    assert finding is not None
+    assert finding.evidence[0].value == pytest.approx(1.5, rel=0.05)
 
 
 def test_the_fix_shows_a_dataset():

@@ -113,7 +113,12 @@ def test_says_that_it_could_not_look_when_no_copy_was_timed():
 
 def test_says_that_it_could_not_look_with_few_samples():
     with pytest.raises(SignalMissing, match="samples between"):
-        detect(loop(stacks=[CALL, ((), MAKES, 5)]))
+        detect(loop(stacks=[CALL, ((), MAKES, 2), ((), REPORTS, 3)]))
+
+
+def test_a_few_samples_that_agree_are_enough():
+    finding = detect(loop(stacks=[CALL, ((), MAKES, 5)], base={"steps": 5}))
+    assert finding is not None
 
 
 def test_the_fix_shows_rows_of_a_tensor():

@@ -4,8 +4,9 @@ import pytest
 
 from quickfit.causes.input.py_generator_input import detect, fix
 from quickfit.findings import FixClass
+from quickfit.signals import Signals
 
-from builders import FIT_LINE, GENERATOR_LINE, HOT_LINE, run
+from builders import FIT_LINE, GENERATOR_LINE, HOT_LINE, SCRIPT, recording, run
 
 SLOW = {"input": "generator", "step_s": 0.1, "input_wait_s": 0.06, "batch_s": 0.095}
 
@@ -89,3 +90,14 @@ def test_the_fix_says_where_the_generator_is_given_to_fit():
     assert advice.kind is FixClass.EQUIVALENT
     assert "batch(32)" in advice.example
     assert "decode_jpeg" not in advice.example  # nothing on the stacks said images
+
+
+def test_an_iterator_of_keras_is_placed_where_the_user_made_it():
+    given = recording(**{**SLOW, "input": "pydataset"}, input_samples=0)
+    image = "/x/site-packages/keras/src/legacy/preprocessing/image.py"
+    for row in given.main.tables["py_inputs"]:
+        row.update(file=image, line=57, name="DirectoryIterator", made_file=SCRIPT, made_line=2)
+    finding = detect(Signals(given))
+    assert finding is not None
+    assert (finding.where.file, finding.where.line) == (SCRIPT, 2)
+    assert finding.evidence[1].where.file == image

@@ -2,9 +2,10 @@
 
 import pytest
 
-from memory_runs import flat, memory_run, rising
+from memory_runs import filling, flat, memory_run, rising
 from quickfit.causes.memory.cache_too_big import detect, fix
 from quickfit.causes.memory.host_ram_growth import detect as grows_somehow
+from quickfit.diagnosis.memory import memory_severity
 
 from builders import MAP_LINE
 
@@ -40,6 +41,29 @@ def test_a_cache_without_end_is_called_that():
 def test_of_an_unknown_size_it_is_told_when_memory_is_nearly_gone():
     assert detect(cached(-2)) is None
     assert detect(cached(-2, facts={"memory_bytes": 22 * 10**8})) is not None
+
+
+def test_a_cache_that_fits_but_holds_many_times_its_files_is_told():
+    # 40 s of 35 MB each are held, 20 MB were read from files.
+    signals = cached(30_000, chars_read=filling(5e5, 40, 7e7))
+    finding = detect(signals)
+    assert finding.where.line == MAP_LINE
+    assert finding.exhaustion.held == pytest.approx(1.4e9, rel=0.05)
+    assert "times what was read from files" in finding.summary
+    assert memory_severity(finding.exhaustion) == "report"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"chars_read": rising(3e7)}, id="the files are as large"),
+        pytest.param({"chars_read": flat(7e7)}, id="nothing was read: it was made"),
+        pytest.param({"facts": {"memory_bytes": 10**12}, "seconds": 20,
+                      "chars_read": rising(1e6)}, id="less than a gigabyte"),
+    ],
+)  # fmt: skip
+def test_a_cache_that_fits_is_fine_when(given):
+    assert detect(cached(30_000, **given)) is None
 
 
 def read_only(signals):

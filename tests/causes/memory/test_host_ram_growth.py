@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_runs import filling, flat, held_by, memory_run, rising, traced
+from memory_runs import filling, flat, held_by, looks, memory_run, rising, traced
 from quickfit.causes.memory.host_ram_growth import detect, fix
 from quickfit.errors import SignalMissing
 
@@ -36,6 +36,21 @@ def test_a_run_with_memory_tells_the_line_that_was_measured():
     finding = detect(held_by(memory_run(**LOOP, **FAST), 6, rising(5e6)))
     assert finding.where.line == 6
     assert finding.evidence[-1].value == pytest.approx(5e5, rel=0.05)
+
+
+def test_a_list_that_was_counted_needs_no_count_of_objects_and_no_time():
+    held = looks(rising(5e7), name="self.weights", scope="Keep", every_s=1, seconds=8)
+    given = {**LOOP, "rss": rising(5e7, 6e8), "holders": held, "seconds": 8}
+    finding = detect(memory_run(**given))
+    assert finding.where.line == 6
+    assert finding.summary == "`self.weights` keeps more with every step"
+    assert finding.exhaustion.each == pytest.approx(5e6, rel=0.01)
+
+
+def test_few_long_steps_are_enough_where_a_list_was_counted():
+    held = looks(rising(5e7), name="self.weights", scope="Keep", every_s=4)
+    signals = memory_run(**LOOP, rss=rising(5e7, 6e8), holders=held, step_s=3.0, steps=12)
+    assert detect(signals).where.line == 6
 
 
 def test_without_a_line_it_takes_longer_to_be_sure():

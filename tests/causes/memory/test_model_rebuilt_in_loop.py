@@ -56,6 +56,11 @@ def test_fires_at_the_line_that_builds():
     assert 'get_context("spawn")' in fix(finding, search()).example
 
 
+def test_a_few_rounds_are_told_when_each_leaves_much():
+    finding = detect(search(calls=8, per_round=6.6e7))
+    assert finding.exhaustion.each == pytest.approx(6.6e7, rel=0.05)
+
+
 def test_where_the_session_is_cleared_already_a_process_is_advised():
     signals = search(text=CLEARED)
     assert "ProcessPoolExecutor" in fix(detect(signals), signals).example
@@ -65,6 +70,7 @@ def test_where_the_session_is_cleared_already_a_process_is_advised():
     "signals",
     [
         pytest.param(search(calls=5), id="five folds"),
+        pytest.param(search(calls=5, per_round=6e7), id="five folds of a larger model"),
         pytest.param(search(per_round=1e5), id="memory is given back"),
         pytest.param(search(level=lambda n: 6e8 + 1e7 * min(n, 5)), id="pools fill at first"),
         pytest.param(search(models=False, traced_s=0.0), id="one model is trained on"),

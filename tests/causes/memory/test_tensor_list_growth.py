@@ -2,7 +2,17 @@
 
 import pytest
 
-from memory_runs import APPEND_LINE, LOOP, filling, flat, held_by, memory_run, rising, traced
+from memory_runs import (
+    APPEND_LINE,
+    LOOP,
+    filling,
+    flat,
+    held_by,
+    looks,
+    memory_run,
+    rising,
+    traced,
+)
 from quickfit.causes.memory.tensor_list_growth import detect, fix
 from quickfit.diagnosis import diagnose_recording
 from quickfit.errors import SignalMissing
@@ -78,6 +88,16 @@ def test_stays_silent_when(signals):
     assert detect(signals) is None
 
 
-def test_a_short_run_is_not_checked():
-    with pytest.raises(SignalMissing, match="15 seconds of steps"):
-        detect(memory_run(seconds=12, **LEAK))
+def test_a_run_with_few_readings_is_not_checked():
+    with pytest.raises(SignalMissing, match="readings of memory"):
+        detect(memory_run(seconds=4, **LEAK))
+
+
+def test_a_list_that_was_counted_is_told_after_a_few_seconds():
+    held = looks(rising(9e7), name="losses", content="tensors", every_s=1, seconds=6)
+    finding = detect(memory_run(seconds=6, source=LOOP, rss=rising(9e7, 6e8), holders=held))
+    assert finding.where.line == APPEND_LINE
+    assert finding.summary == "`losses` keeps more tensors with every step"
+    assert finding.exhaustion.each == pytest.approx(9e6, rel=0.01)
+    told = {fact.what: fact for fact in finding.evidence}
+    assert "9.0 MB to 10 MB more with every step" in told["is held by `losses`"].detail

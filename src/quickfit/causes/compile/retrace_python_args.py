@@ -41,10 +41,6 @@ from quickfit.source.definitions import is_made_here, is_method, with_tensor, wr
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# One trace is needed, two more come with flags; with three after warm-up it is a pattern.
-MIN_TRACES = 3
-# A step with a trace must stand out, or the traces are not what makes it slow.
-MIN_SLOWER = 1.5
 # How much goes with the traces where some steps have none, as parts of what was measured.
 REMOVED = (0.8, 1.0, 1.2)
 # Where every step traces: what goes beside the traces, in multiples of the main thread's other
@@ -58,15 +54,13 @@ REASONS = ("function", "value", "object", "structure")
 
 def detect(signals: Signals) -> Finding | None:
     """Report the function whose traces for Python's sake take the most time."""
-    found = [one for one in retraced(signals, REASONS) if one.count >= MIN_TRACES]
-    times = traced_steps(signals, found[0].traces) if found else None
-    if times is None:
+    found = _longest(signals)
+    if found is None:
         return None
-    again, steps = found[0], signals.steps
+    (again, times), steps = found, signals.steps
     gained = _gain(signals, again, times)
     share = 1 - 1 / gained.likely
-    slower = times.slow_s / times.usual_s
-    if share < MIN_SHARE or slower < MIN_SLOWER:
+    if share < MIN_SHARE:
         return None
     return Finding(
         summary=_summary(again),
@@ -76,7 +70,7 @@ def detect(signals: Signals) -> Finding | None:
                 "traces of it while steps ran", again.count, "count", f"in {len(steps.steps)} steps"
             ),
             Evidence("of tracing in all", again.seconds, "s", f"in {steps.total_s:.1f} s of steps"),
-            Evidence("the time of a step without a trace", slower, "factor", "with one"),
+            Evidence("the time of a step without a trace", times.slower, "factor", "with one"),
         ),
         gain=gained,
         cost_share=share,
@@ -84,6 +78,15 @@ def detect(signals: Signals) -> Finding | None:
         claims=("tracing", "callbacks" if signals.loop.kind == "fit" else "step"),
         not_found=("shapes that change",),
     )
+
+
+def _longest(signals: Signals) -> tuple[Retraced, TracedSteps] | None:
+    """Return what is traced again for longest of what goes on being traced, and its steps."""
+    for again in retraced(signals, REASONS):
+        times = traced_steps(signals, again.traces)
+        if times is not None and times.is_pattern(again.count, again.earlier):
+            return again, times
+    return None
 
 
 def _summary(again: Retraced) -> str:
@@ -97,9 +100,7 @@ def _summary(again: Retraced) -> str:
 def _gain(signals: Signals, again: Retraced, times: TracedSteps) -> Gain:
     steps = signals.steps
     if times.plain:
-        # A new graph also has to be optimised and set up, which only the step times show.
-        extra_s = max(again.seconds, (times.slow_s - times.usual_s) * times.slow)
-        share = min(extra_s / steps.total_s, 1.0)
+        share = min(times.cost_s(again.seconds) / steps.total_s, 1.0)
         parts = [1 - min(part * share, MOST) for part in REMOVED]
         return gain(1.0, (parts[0], parts[1], parts[2]), "one graph instead of one for each trace")
     step_s, traced_s = steps.mean_s, again.seconds / len(steps.steps)
@@ -132,7 +133,10 @@ def _place(again: Retraced, signals: Signals) -> Location | None:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Turn the argument into a tensor, or show how to make the function or object once."""
-    again = retraced(signals, REASONS)[0]
+    found = _longest(signals)
+    if found is None:
+        return None
+    again = found[0]
     if again.reason.kind == "function":
         return Fix(
             title="Make the function once, before the loop",
@@ -188,9 +192,11 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     script = project.script(where.file) if where is not None else None
     if where is None or script is None:
         return []
-    again = retraced(signals, REASONS)[0]
+    longest = _longest(signals)
+    if longest is None:
+        return []
+    again, found = longest[0], None
     made, reason = again.location, again.reason
-    found = None
     if reason.kind == "function":
         found = hoisted_function(script, where.line, scripts)
     elif reason.kind == "value" and made is not None:

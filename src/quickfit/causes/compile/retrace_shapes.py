@@ -4,7 +4,8 @@ Why it is slow: for each new shape TensorFlow runs the Python function again and
 graph, which takes as long as many steps. Every graph is kept, so memory grows too.
 
 How it shows: the same function is traced three times or more while steps run, the traces differ
-in nothing but shapes, and steps with a trace take much longer than those without.
+in nothing but shapes, and steps with a trace take much longer than those without, or tracing is a
+large part of every step.
 
 Example:
     @tf.function
@@ -39,15 +40,11 @@ from quickfit.fixes.script import Project
 from quickfit.fixes.traced_shapes import traced_once
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.retraces import traced_steps
+from quickfit.signals.retraces import TracedSteps, traced_steps
 from quickfit.signals.traces import Trace
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# One trace is needed, one more comes with the last batch; three are a pattern.
-MIN_TRACES = 3
-# A step with a trace must stand out, or the traces are not what makes it slow.
-MIN_SLOWER = 1.5
 # How much goes with the traces, as parts of the share that was measured: the first execution of
 # a graph is slow too, and counts only where steps without a trace are there to compare with.
 REMOVED = (0.6, 1.0, 1.3)
@@ -57,22 +54,15 @@ _SHAPE = re.compile(r"shape=(\([^)]*\)|<unknown>|None)")
 
 def detect(signals: Signals) -> Finding | None:
     """Report a function whose traces differ in shapes only and take a share of the time."""
-    steps = signals.steps
-    groups = _groups(signals, steps.begin_s, steps.end_s)
-    if not groups:
+    steps, found = signals.steps, _longest(signals)
+    if found is None:
         return None
-    traces = max(groups, key=lambda group: sum(t.duration_s for t in group))
+    traces, times = found
     traced_s = sum(trace.duration_s for trace in traces)
-    times = traced_steps(signals, traces)
-    if times is None:
-        return None
-    slower = times.slow_s / times.usual_s
-    # A new graph also has to be optimised and set up, which only the step times show.
-    extra_s = (times.slow_s - times.usual_s) * times.slow
-    share = min(max(traced_s, extra_s) / steps.total_s, 1.0)
+    share = min(times.cost_s(traced_s) / steps.total_s, 1.0)
     if not traces[0].is_in_loop:
         share = min(share, signals.wait.share)  # beside the step, it costs what is waited for
-    if share < MIN_SHARE or slower < MIN_SLOWER:
+    if share < MIN_SHARE:
         return None
     return Finding(
         summary=f"`{traces[0].name}` is traced again for every new shape",
@@ -86,7 +76,7 @@ def detect(signals: Signals) -> Finding | None:
                 traces[0].location,
             ),
             Evidence("of tracing in all", traced_s, "s", f"in {steps.total_s:.1f} s of steps"),
-            Evidence("the time of a step without a trace", slower, "factor", "with one"),
+            Evidence("the time of a step without a trace", times.slower, "factor", "with one"),
         ),
         gain=_gain(share),
         cost_share=share,
@@ -103,19 +93,24 @@ def _gain(share: float) -> Gain:
     return gain(1.0, (1 - parts[0], 1 - parts[1], 1 - parts[2]), basis)
 
 
-def _groups(signals: Signals, begin_s: float, end_s: float) -> list[list[Trace]]:
-    """Return the traces of each function that differ in nothing but shapes."""
+def _longest(signals: Signals) -> tuple[list[Trace], TracedSteps] | None:
+    """Return the traces while steps ran that differ in nothing but shapes and took longest."""
+    begin_s, end_s = signals.steps.begin_s, signals.steps.end_s
     groups: dict[tuple[object, ...], list[Trace]] = defaultdict(list)
     for trace in signals.traces:
-        if begin_s <= trace.at_s <= end_s and not trace.is_nested:
+        if trace.at_s <= end_s and not trace.is_nested:
             without_shapes = _SHAPE.sub("shape", trace.signature)
             key = (trace.name, trace.location, trace.function, without_shapes)
             groups[key].append(trace)
-    return [
-        group
-        for group in groups.values()
-        if len(group) >= MIN_TRACES and len({_shapes(t) for t in group}) >= MIN_TRACES
-    ]
+    found = []
+    for group in groups.values():
+        traces = [trace for trace in group if trace.at_s >= begin_s]
+        shapes = {_shapes(trace) for trace in traces}
+        earlier = {_shapes(trace) for trace in group} - shapes
+        times = traced_steps(signals, traces)
+        if times is not None and times.is_pattern(len(shapes), len(earlier)):
+            found.append((traces, times))
+    return max(found, key=lambda one: sum(t.duration_s for t in one[0]), default=None)
 
 
 def _shapes(trace: Trace) -> tuple[str, ...]:
@@ -138,10 +133,8 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
     """Trace the function once for every shape, where its code does not ask for one."""
-    steps = signals.steps
-    groups = _groups(signals, steps.begin_s, steps.end_s)
-    traces = max(groups, key=lambda group: sum(t.duration_s for t in group), default=[])
-    location = traces[0].location if traces else None
+    found = _longest(signals)
+    location = found[0][0].location if found is not None else None
     if location is None:
         return []
     scripts = [script for file in project.files if (script := project.script(file)) is not None]

@@ -27,6 +27,8 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.large_node import loop_part
+from quickfit.errors import SourceError
 from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.keras_calls import compiled_step
@@ -57,14 +59,42 @@ def detect(signals: Signals) -> Finding | None:
     found = step.gain("the large operations stay; starting each one from Python goes")
     if found.likely < MIN_GAIN:
         return None
+    summary, where = "the train step runs eagerly, one operation at a time from Python", None
+    if _needs_values(signals):
+        summary = "the train step needs values of tensors, so that all of it runs eagerly"
+        where = _own_line(signals)
     return Finding(
-        summary="the train step runs eagerly, one operation at a time from Python",
-        where=_place(signals),
+        summary=summary,
+        where=where or _place(signals),
         evidence=step.evidence(),
         gain=found,
         cost_share=step.share,
         claims=("step",),
     )
+
+
+def _needs_values(signals: Signals) -> bool:
+    """Tell whether code of the step takes values out of tensors: it cannot just be compiled."""
+    file = signals.loop.facts.get("compile_file")
+    if not isinstance(file, str) or not signals.source_text(file):
+        return False
+    program = Program([], {name: signals.source_text(name) for name in signals.source_files()})
+    try:
+        module = program.module(file)
+    except SourceError:
+        return False
+    return any(is_needed(program, module, call) for call, _, _ in asked_for(program, module))
+
+
+def _own_line(signals: Signals) -> Location | None:
+    """Return the line of the script that an eager step is at most, beside Keras's own work."""
+    loop, node = signals.loop.location, loop_part(signals, "step")
+    own = (
+        child.where
+        for child in (node.children if node is not None else ())
+        if child.where is not None and (loop is None or child.where.short != loop.short)
+    )
+    return next(own, None)
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -129,6 +159,13 @@ def _place(signals: Signals) -> Location | None:
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Remove `run_eagerly=True` from the call of `compile`, or the call that turns it on."""
     before = after = ""
+    if _needs_values(signals):
+        return Fix(
+            title="Write this code with operations on whole tensors, without `.numpy()`; then the"
+            " step can be compiled",
+            kind=FixClass.SHOW_ONLY,
+            note="Removing `run_eagerly=True` alone would end in an error.",
+        )
     if finding.where is not None and "run_functions_eagerly" in finding.where.text:
         return Fix(
             title="Remove the call that makes every function run eagerly",

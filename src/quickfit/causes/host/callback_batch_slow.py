@@ -39,7 +39,7 @@ from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.keras_calls import predict_line
+from quickfit.signals.keras_calls import MIN_PREDICTIONS, predict_line, predict_samples
 from quickfit.signals.loops import CallbackTime
 from quickfit.signals.saves import SAVERS, is_saving, saves_per_step_s
 from quickfit.signals.steps import Step, mean_of
@@ -50,12 +50,8 @@ MIN_SHARE = 0.10
 # CPU time or stack samples must agree: at least half of what the clock says. A sampler sees a
 # callback that waits, and CPU time sees one that computes; each is blind for the other kind.
 MIN_AGREEMENT = 0.5
-# Samples inside the callback that make its slowest line more than chance.
-MIN_LINE_SAMPLES = 5
 # Keras's own two are there in every run; their time is the terminal's. Others only save.
 KERAS_OWN = ("History", "ProgbarLogger")
-# So many calls of `predict` are a loop of them.
-MIN_PREDICTIONS = 20
 # From here on, evaluating in a callback is reported as validation.
 MAX_VALIDATION_SHARE = 0.30
 # What is left of its time when it works every third step, every 50th, or never; at best the step
@@ -136,7 +132,9 @@ def _predicts(callback: CallbackTime, signals: Signals) -> bool:
     if seen is None or seen.calls < MIN_PREDICTIONS or at is None:
         return False
     line = signals.hot_line_in(at.file, at.line)
-    return line is not None and line.location.short == seen.location.short
+    if line is None or line.location.short != seen.location.short:
+        return False
+    return predict_samples(signals.main_stacks(), seen.location).is_overhead
 
 
 def _sampled(callback: CallbackTime, signals: Signals) -> tuple[float, int]:
@@ -157,7 +155,7 @@ def _place(callback: CallbackTime, signals: Signals) -> Location | None:
     if callback.location is None:
         return signals.loop.location  # a library's callback: where it was given
     line = signals.hot_line_in(callback.location.file, callback.location.line)
-    if line is not None and line.samples >= MIN_LINE_SAMPLES:
+    if line is not None and line.is_certain:
         return line.location
     return callback.location
 

@@ -32,6 +32,7 @@ from quickfit.fixes.saving import seldom_checkpoint, seldom_save
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
+from quickfit.signals.intervals import is_at_least, share_interval, speaks_against
 from quickfit.signals.saves import SAVERS, Saves, saves
 from quickfit.source.keywords import (
     calls_named,
@@ -43,12 +44,12 @@ from quickfit.source.keywords import (
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# One save at the end, or two, are no habit. Where nobody counted them, they must have been seen
-# at so many different times.
+# One save at the end, or two, are no habit: this is about what is meant, not about what is sure.
+# Where nobody counted them, they must have been seen at so many different times.
 MIN_SAVES = 3
-# Samples must agree: at least a third of what the clock says, where there are enough of them.
-# While a file is written the thread may hold Python's lock, and then it is seen less often.
-MIN_AGREEMENT, MIN_SAMPLES = 0.33, 40
+# Samples must not say otherwise: less than a third of what the clock says. While a file is written
+# the thread may hold Python's lock, and then it is seen less often.
+MIN_AGREEMENT = 0.33
 # What is left of it when a save is made half as often or a tenth as often. At best the steps after
 # a save, which come from cold caches beside a busy disk, gain as well: measured up to 0.4 of it.
 LEFT_OVER = (0.5, 0.1, -0.4)
@@ -76,10 +77,13 @@ def detect(signals: Signals) -> Finding | None:
 def _is_habit(seen: Saves) -> bool:
     """Tell whether there were many saves, and clock and samples agree about them."""
     if not seen.count:
-        return seen.samples >= MIN_SAMPLES and seen.moments >= MIN_SAVES
+        # By samples alone: the share is as sure as they are.
+        within = share_interval(seen.sampled_share, seen.samples)
+        what = "samples of the main thread, for what saves"
+        return seen.moments >= MIN_SAVES and is_at_least(MIN_SHARE, seen.share, within, what)
     if seen.count < MIN_SAVES:
         return False
-    return seen.samples < MIN_SAMPLES or seen.sampled_share >= MIN_AGREEMENT * seen.share
+    return not speaks_against(seen.sampled_share, seen.samples, seen.share, MIN_AGREEMENT)
 
 
 def _summary(seen: Saves, signals: Signals) -> str:
@@ -109,7 +113,7 @@ def _evidence(seen: Saves, signals: Signals) -> tuple[Evidence, ...]:
         Evidence("for each save", seen.each_s, "s", said),
         Evidence("of training between two saves", between_s, "s"),
     ]
-    return (*found, sampled) if seen.samples >= MIN_SAMPLES else tuple(found)
+    return (*found, sampled) if seen.sampled_share else tuple(found)
 
 
 def _place(seen: Saves, signals: Signals) -> Location | None:

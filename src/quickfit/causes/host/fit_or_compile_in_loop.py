@@ -56,17 +56,18 @@ from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.fit_calls import FitCalls, fit_calls
 from quickfit.signals.gains import gain
+from quickfit.signals.intervals import speaks_against
 from quickfit.source.scopes import calls_around, is_run_often
 
-# Two phases of training, or three, are no loop.
+# Two phases of training, or three, are no loop: this is about what is meant, not what is sure.
 MIN_CALLS = 4
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
 # Some call may trace for a reason of its own; when most do, it is because of what they have in
 # common.
 MIN_TRACED_SHARE = 0.5
-# Samples must agree: at least a third of what the clock says, where there are enough of them.
-MIN_AGREEMENT, MIN_SAMPLES = 0.33, 40
+# Samples must not say otherwise: less than a third of what the clock says.
+MIN_AGREEMENT = 0.33
 # With fewer steps per call, `fit` is used where one batch is to be trained.
 FEW_STEPS = 3
 # Calls as short as this are parts of an epoch more often than epochs.
@@ -99,8 +100,8 @@ def detect(signals: Signals) -> Finding | None:
     if calls is None or calls.calls < MIN_CALLS:
         return None
     whole_s, traced_s = signals.whole_time.total_s, _traced_s(calls, signals)
-    is_seen = calls.samples >= MIN_SAMPLES
-    if is_seen and calls.in_fit < MIN_AGREEMENT * min(calls.setup_s / whole_s, 1.0):
+    clock = min(calls.setup_s / whole_s, 1.0)
+    if speaks_against(calls.in_fit, calls.samples, clock, MIN_AGREEMENT):
         return None
     found = _gain(calls, traced_s, signals)
     share = 1 - 1 / found.likely
@@ -188,7 +189,7 @@ def _evidence(calls: FitCalls, traced_s: float, signals: Signals) -> tuple[Evide
         found.append(
             Evidence("calls that traced the train step again", calls.traced, "count", said)
         )
-    elif calls.samples >= MIN_SAMPLES:
+    elif calls.in_fit:
         name = "of the main thread's samples are in `fit` but in no step"
         found.append(Evidence(name, calls.in_fit, "share", f"{calls.samples} samples"))
     return tuple(found)

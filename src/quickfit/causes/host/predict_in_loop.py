@@ -44,17 +44,22 @@ from quickfit.program.receivers import model_of
 from quickfit.program.turns import Turns, is_given_new, is_kept, is_many, turns
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.keras_calls import PredictLine, PredictSamples, predict_line, predict_samples
+from quickfit.signals.intervals import is_at_least, share_interval
+from quickfit.signals.keras_calls import (
+    MAX_ROWS_SHARE,
+    MIN_PREDICTIONS,
+    PredictLine,
+    PredictSamples,
+    predict_line,
+    predict_samples,
+)
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# A few calls, such as one per epoch, are no habit.
-MIN_CALLS = 20
-# For a few rows it is a twentieth of the call; more in the model, or in getting its rows, means
-# that there are many of them.
-MAX_ROWS_SHARE = 0.20
-# Fewer samples inside `predict` say nothing about what it does.
-MIN_SAMPLES = 20
+# The clock must agree: half of what the samples say, or more.
+MIN_AGREEMENT = 0.5
+# A loop of which only the text is known is over many rows from here on.
+MANY_TURNS = 20
 # What a direct call takes besides the model: called eagerly (a few operations per layer, more
 # of them in a deep model), compiled, and compiled with arguments that need no conversion.
 DIRECT_S = (5e-3, 0.5e-3, 0.2e-3)
@@ -63,15 +68,23 @@ DIRECT_S = (5e-3, 0.5e-3, 0.2e-3)
 def detect(signals: Signals) -> Finding | None:
     """Report the line that calls `predict` most, when the calls and not the model take the time."""
     line = predict_line(signals)
-    if line is None or line.calls < MIN_CALLS:
+    if line is None or line.calls < MIN_PREDICTIONS:
         return None
     seen = predict_samples(signals.main_stacks(), line.location)
-    if seen.total >= MIN_SAMPLES and seen.share < MIN_SHARE:
+    if not seen.total:
+        raise SignalMissing("samples of the training thread")
+    within = share_interval(seen.share, seen.total)
+    if not is_at_least(MIN_SHARE, seen.share, within, "samples inside `predict`"):
         return None
-    if seen.inside < MIN_SAMPLES:
-        raise SignalMissing(f"{MIN_SAMPLES} samples inside `predict` (seen: {seen.inside})")
-    if seen.rows_share > MAX_ROWS_SHARE:
+    window_s = signals.steps.end_s - signals.steps.begin_s
+    low, high = seen.rows_interval
+    if line.all_s < MIN_AGREEMENT * seen.share * window_s or low > MAX_ROWS_SHARE:
         return None
+    if not seen.is_overhead:
+        raise SignalMissing(
+            f"more samples inside `predict`, for what its model takes: {low:.0%} to {high:.0%}"
+            " so far"
+        )
     # By samples for all lines together, so that it also holds where calls lie outside the steps.
     # They see too much of the model (it gives up Python's lock), so at best it is next to nothing.
     stay = (seen.rows_share, seen.model_share, 0.0)
@@ -116,7 +129,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
 
 def _is_per_row(program: Program, module: Module, call: ast.Call, around: list[Turns]) -> bool:
     rows, inner = argument(call, "x", 0), around[0]
-    if rows is None or not is_many(program, around, MIN_CALLS):
+    if rows is None or not is_many(program, around, MANY_TURNS):
         return False
     if draws(inner.loop) or waits_for_someone(program, inner.module, inner.loop):
         return False

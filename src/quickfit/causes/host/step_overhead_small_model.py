@@ -18,11 +18,14 @@ works on batches it may change results. `jit_compile=True` can help further, but
 makes steps slower: measure it.
 
 When it is wrong: with a few examples per step `tiny-batch` is the larger matter; a step that waits
-for input, or computes, gains little. A training of a few seconds is not worth the change.
+for input, or computes, gains little. A training that is short beside the start of its script is
+not worth the change. XLA computes on the thread that runs Python, so that the two cannot be told
+apart there.
 """
 
 from __future__ import annotations
 
+from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.fixes.change import Change
@@ -30,17 +33,20 @@ from quickfit.fixes.keras_calls import steps_in_one_call
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.step_cost import batch_size, planned_s, step_cost
+from quickfit.signals.step_cost import batch_size, fixed_cost
 from quickfit.source.keywords import fit_with_keyword
 
+# Keras's own Python takes half a millisecond to two per step. A main thread that is busy for longer
+# runs operations of the model: TensorFlow computes on the thread that calls it, too.
+MAX_PYTHON_S = 4e-3
 # More than half of the step: then even the cautious end of the gain is worth a change.
 MIN_PYTHON_SHARE = 0.50
 # While a step waits for input, fewer calls do not make it shorter.
 MAX_WAIT_SHARE = 0.10
 # From here on `tiny-batch` has more to give.
 MAX_TINY_EXAMPLES = 8
-# A whole training that would end this much sooner is worth a line of code.
-MIN_SAVED_S = 3.0
+# Of the run as planned, imports and all: less saved is not worth a line of code.
+MIN_SAVED_SHARE = 0.10
 STEPS = 32
 # What goes: of the Python per step, of the time in which threads wait for each other, and of the
 # compute threads' time, a part of which is waking up for every call.
@@ -56,8 +62,10 @@ def detect(signals: Signals) -> Finding | None:
     """Report steps of `fit` that are mostly Keras's Python."""
     if signals.loop.kind != "fit" or signals.steps_per_execution > 1 or signals.is_eager:
         return None
-    cost = step_cost(signals)
-    if cost.python_share < MIN_PYTHON_SHARE or signals.wait.share > MAX_WAIT_SHARE:
+    cost = fixed_cost(signals)
+    if cost.python_s > MAX_PYTHON_S or cost.python_share < MIN_PYTHON_SHARE:
+        return None
+    if signals.wait.share > MAX_WAIT_SHARE:
         return None
     batch = batch_size(signals)
     if batch is not None and batch.examples <= MAX_TINY_EXAMPLES:
@@ -66,11 +74,11 @@ def detect(signals: Signals) -> Finding | None:
         python * cost.python_s + idle * cost.idle_s + compute * cost.compute_s
         for python, idle, compute in zip(PYTHON_SAVED, IDLE_SAVED, COMPUTE_SAVED, strict=True)
     ]
-    if saved[1] / cost.step_s * planned_s(signals) < MIN_SAVED_S:
+    if saved[1] / cost.calm_s * planned_weight(signals) < MIN_SAVED_SHARE:
         return None
-    after = [cost.step_s - part for part in saved]
+    after = [cost.calm_s - part for part in saved]
     basis = f"{STEPS} steps in one call; what the model computes mostly stays"
-    found = gain(cost.step_s, (after[0], after[1], after[2]), basis)
+    found = gain(cost.calm_s, (after[0], after[1], after[2]), basis)
     if found.low < MIN_GAIN:
         return None
     facts = signals.loop.facts
@@ -84,7 +92,7 @@ def detect(signals: Signals) -> Finding | None:
                 "of the step is Keras's Python",
                 cost.python_share,
                 "share",
-                f"of {cost.step_s * 1e3:.2f} ms, CPU time of the main thread",
+                f"{cost.in_words}; CPU time of the main thread",
             ),
             Evidence(
                 "of CPU time per step in the threads that compute",
@@ -94,7 +102,7 @@ def detect(signals: Signals) -> Finding | None:
             ),
         ),
         gain=found,
-        cost_share=min(saved[1] / cost.step_s, 1.0),
+        cost_share=min(saved[1] / cost.calm_s, 1.0),
         claims=("step",),
     )
 

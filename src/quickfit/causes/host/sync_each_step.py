@@ -56,12 +56,11 @@ from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
+from quickfit.signals.intervals import is_at_least, share_interval
 from quickfit.signals.keras_calls import metric_samples
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
-# Fewer samples between the calls say nothing about a share.
-MIN_SAMPLES = 20
 # What is left of the time: updates stay in Python and only reading goes, all of it is compiled
 # into the step, and hardly a trace of it.
 LEFT_OVER = (0.5, 0.08, 0.02)
@@ -77,11 +76,13 @@ def detect(signals: Signals) -> Finding | None:
     if between_s / steps.mean_s < MIN_SHARE:
         return None
     seen = metric_samples(signals)
-    if seen.outside < MIN_SAMPLES:
-        raise SignalMissing(f"{MIN_SAMPLES} samples between the calls (seen: {seen.outside})")
+    if not seen.outside:
+        raise SignalMissing("samples between the calls")
     spent_s = between_s * seen.share
     share = spent_s / steps.mean_s
-    if share < MIN_SHARE:
+    low, high = share_interval(seen.share, seen.outside)
+    within = (low * between_s / steps.mean_s, high * between_s / steps.mean_s)
+    if not is_at_least(MIN_SHARE, share, within, "samples between the calls, for what reads"):
         return None
     limit_s = signals.input_limit_s or 0.0
     after = [max(steps.mean_s - spent_s * (1 - left), limit_s) for left in LEFT_OVER]

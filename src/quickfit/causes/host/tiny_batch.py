@@ -25,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
@@ -37,7 +38,7 @@ from quickfit.program.purposes import is_for_tests
 from quickfit.program.receivers import model_of
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, planned_s, step_cost
+from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, fixed_cost
 from quickfit.source.calls import call_at
 from quickfit.source.keywords import keyword_of, whole_number, with_value
 
@@ -56,8 +57,8 @@ MAX_WAIT_SHARE = 0.20
 # operations and updating weights. The first is the worst case.
 GROWS = (1.0, 0.25, 0.0)
 MIN_GAIN = 1.3
-# A whole training that would end this much sooner is worth a thought about its batches.
-MIN_SAVED_S = 3.0
+# Of the run as planned, imports and all: less saved is not worth a thought about the batches.
+MIN_SAVED_SHARE = 0.10
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -84,7 +85,7 @@ def detect(signals: Signals) -> Finding | None:
         return None
     if signals.is_eager or signals.loop.facts.get("eager_loop"):
         return None  # starting operations from Python is the larger cost
-    cost = step_cost(signals)
+    cost = fixed_cost(signals)
     if cost.python_share < MIN_PYTHON_SHARE or signals.wait.share > MAX_WAIT_SHARE:
         return None
     batch = batch_size(signals)
@@ -95,11 +96,11 @@ def detect(signals: Signals) -> Finding | None:
     times = EXAMPLES_AFTER / batch.examples
     # The time of as many examples as one step has now.
     after = [
-        (cost.step_s - part * cost.compute_s) / times + part * cost.compute_s for part in GROWS
+        (cost.calm_s - part * cost.compute_s) / times + part * cost.compute_s for part in GROWS
     ]
     basis = f"{EXAMPLES_AFTER} examples per step share the fixed cost; only one size was seen"
-    found = gain(cost.step_s, (after[0], after[1], after[2]), basis)
-    if found.low < MIN_GAIN or (1 - 1 / found.likely) * planned_s(signals) < MIN_SAVED_S:
+    found = gain(cost.calm_s, (after[0], after[1], after[2]), basis)
+    if found.low < MIN_GAIN or (1 - 1 / found.likely) * planned_weight(signals) < MIN_SAVED_SHARE:
         return None
     return Finding(
         summary=f"a step has only {batch.examples} example{'s' if batch.examples > 1 else ''}",
@@ -112,11 +113,13 @@ def detect(signals: Signals) -> Finding | None:
 
 
 def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
-    step = f"of {cost.step_s * 1e3:.2f} ms"
     return (
         Evidence("examples per step", batch.examples, "count", f"given to `{batch.method}`"),
         Evidence(
-            "of the step is the framework's Python", cost.python_share, "share", f"{step}, CPU time"
+            "of the step is the framework's Python",
+            cost.python_share,
+            "share",
+            f"{cost.in_words}; CPU time",
         ),
         Evidence(
             "of CPU time per step in the threads that compute",

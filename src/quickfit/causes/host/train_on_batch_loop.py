@@ -31,6 +31,7 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Effect,
@@ -56,6 +57,7 @@ from quickfit.program.turns import is_many, turns
 from quickfit.signals import Signals
 from quickfit.signals.copy_room import has_room_for_copy
 from quickfit.signals.gains import Work, gain, predicted_step_s
+from quickfit.signals.intervals import is_at_least, share_interval
 from quickfit.signals.keras_calls import metric_samples, per_batch_share
 from quickfit.signals.saves import saves_per_step_s
 from quickfit.signals.whole import LOOKS
@@ -67,15 +69,13 @@ MIN_SHARE = 0.15
 INPUT_LEFT = (1.0, 0.6, 0.3)
 # Two sides that overlap never do so in full: queues, and Python's lock.
 NOT_HIDDEN = (0.3, 0.1, 0.0)
-# Fewer samples inside the call say nothing about its parts.
-MIN_SAMPLES = 20
 # Before, it returned the mean of all batches since the metrics were reset last.
 # https://github.com/keras-team/keras/pull/22617
 PER_BATCH_SINCE = [3, 15]
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
-# Fewer steps than this are a try-out.
-MIN_STEPS = 20
+# A loop of which only the text is known trains for long from so many turns on.
+MANY_TURNS = 20
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -90,12 +90,18 @@ def detect(signals: Signals) -> Finding | None:
     between_s *= 1.0 - metric_samples(signals).share
     between_s = min(between_s, signals.supported_between_s())
     share, seen = per_batch_share(signals.main_stacks())
-    extra_s = share * call_s if seen >= MIN_SAMPLES else steps.mean_of("logs_s")
-    if signals.copies_s is None:
-        raise SignalMissing("a look at the arrays that become tensors")
-    copies_s = min(signals.copies_s, call_s - extra_s)
+    # The clock knows a part of it: reading the metrics.
+    logs_s = steps.mean_of("logs_s")
+    extra_s = max(share * call_s, logs_s)
+    # Of a short run nobody looked at the copies; then what is certain must be enough without.
+    copies_s = min(signals.copies_s or 0.0, call_s - extra_s)
     beside_s = between_s + copies_s + extra_s
-    if beside_s / steps.mean_s < MIN_SHARE:
+    sure = [max(end * call_s, logs_s) for end in share_interval(share, seen)]
+    within = [(between_s + copies_s + end_s) / steps.mean_s for end_s in sure]
+    if beside_s / steps.mean_s < MIN_SHARE and signals.copies_s is None:
+        raise SignalMissing("a look at the arrays that become tensors")
+    what = "samples inside `train_on_batch`"
+    if not is_at_least(MIN_SHARE, beside_s / steps.mean_s, (within[0], within[1]), what):
         return None
     found = _gain(signals, call_s - copies_s - extra_s, between_s)
     if found.likely < MIN_GAIN:
@@ -121,7 +127,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
     models = {ast.unparse(c.func.value) for c in calls if isinstance(c.func, ast.Attribute)}
     for call in calls if len(models) == 1 else ():  # two models train each other
         around = turns(program, module, call)
-        if not around or not is_many(program, around, MIN_STEPS):
+        if not around or not is_many(program, around, MANY_TURNS):
             continue
         inside = (n for t in around for n in ast.walk(t.loop) if isinstance(n, ast.Call))
         if any(name_of(n.func).startswith("predict") for n in inside):
@@ -171,12 +177,13 @@ def _gain(signals: Signals, compute_s: float, input_s: float) -> Gain:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show the same training as a dataset and `fit`."""
-    return Fix(
+    shown = Fix(
         title="Give `fit` a dataset that makes the batches",
         kind=FixClass.MAY_CHANGE_RESULTS,
         example=example(__doc__ or "", "Use instead"),
         note="Two models that train each other need a `train_step` of their own.",
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -35,16 +35,17 @@ from quickfit.fixes.validating import seldom_look, seldom_validation
 from quickfit.fixes.validation_loops import seldom_loop
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
+from quickfit.signals.intervals import speaks_against
 from quickfit.signals.validation import Validation, validation
 from quickfit.source.calls import call_at
 from quickfit.source.keywords import fit_with_keyword, keyword_of, whole_number, with_value
 
 # A validation set of a third of the data costs about a tenth of the time; this is far beyond.
 MIN_SHARE = 0.30
-# Of several validations one can tell what each takes; the first one compiles.
+# The first one compiles, and says nothing about what the next will take.
 MIN_TIMES = 2
-# Samples must agree: at least half of what the clock says, where there are enough of them.
-MIN_AGREEMENT, MIN_SAMPLES = 0.5, 40
+# Samples must not say otherwise: less than half of what the clock says.
+MIN_AGREEMENT = 0.5
 # What is left of it when it is done half as often, a fifth and a tenth as often.
 SELDOM = 5
 LEFT_OVER = (0.5, 1 / SELDOM, 0.1)
@@ -63,7 +64,7 @@ def detect(signals: Signals) -> Finding | None:
     seen = validation(signals)
     if seen is None or seen.times < MIN_TIMES or seen.share < MIN_SHARE:
         return None
-    if seen.samples >= MIN_SAMPLES and seen.sampled_share < MIN_AGREEMENT * seen.share:
+    if speaks_against(seen.sampled_share, seen.samples, seen.share, MIN_AGREEMENT):
         return None
     after = [1 - seen.share * (1 - left) for left in LEFT_OVER]
     return Finding(
@@ -98,7 +99,7 @@ def _evidence(seen: Validation) -> tuple[Evidence, ...]:
         ),
         Evidence("of training between two validations", seen.training_s, "s"),
     ]
-    if seen.samples >= MIN_SAMPLES:
+    if seen.sampled_share:
         found.append(
             Evidence(
                 "of the main thread's samples are in validation",

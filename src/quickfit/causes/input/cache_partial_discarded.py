@@ -28,7 +28,7 @@ pipeline that is built anew for each epoch loses its cache too: `dataset-rebuilt
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.chain_cache import cache_before_repeat, take_before_cache
 from quickfit.fixes.change import Change
@@ -41,8 +41,6 @@ from quickfit.signals.steady_lines import is_steady, steady_lines
 from quickfit.source.calls import call_at
 from quickfit.source.chains import with_call_replaced
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # What the cache would save must be most of what the pipeline does, or the wait stays.
 MIN_WORK_SHARE = 0.50
 # Later epochs in which the cache was seen being filled; one may have been an accident.
@@ -57,7 +55,7 @@ def detect(signals: Signals) -> Finding | None:
     """Report a cache that is filled again and again."""
     if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
         return None
-    if signals.wait.share < MIN_WAIT_SHARE:
+    if not waits_for_input(signals):
         return None
     use = cache_use(signals)
     if use is None or use.read:

@@ -35,7 +35,8 @@ decoding so many pixels cannot take so long. A map on one thread beside idle cor
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_decode import resize_first
@@ -45,8 +46,6 @@ from quickfit.signals.augmenting import Augmenting, augmenting
 from quickfit.signals.crowding import is_crowded_out
 from quickfit.signals.gains import gain, predicted_step_s
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # The random maps must be most of what the pipeline does, or cheaper ones change little.
 MIN_WORK_SHARE = 0.50
 # Below this share of the cores in use, something else than work holds the input up.
@@ -63,7 +62,7 @@ def detect(signals: Signals) -> Finding | None:
     if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
         return None
     found = augmenting(signals)
-    if found is None or signals.wait.share < MIN_WAIT_SHARE:
+    if found is None or not waits_for_input(signals):
         return None
     busy = min(signals.step_cores / signals.cores, 1.0)
     others = (signals.machine.other_cores or 0.0) / signals.cores
@@ -126,7 +125,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
             kind=FixClass.MAY_CHANGE_RESULTS,
             example=example(__doc__ or "", "Or, with an accelerator"),
         )
-    return Fix(
+    shown = Fix(
         title="Make the images small first; then fewer and cheaper random changes",
         kind=FixClass.MAY_CHANGE_RESULTS,
         example=example(__doc__ or "", "Use instead"),
@@ -135,6 +134,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
             " transformation can do all. Flips and crops cost next to nothing."
         ),
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -31,12 +31,14 @@ reported.
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.dataset_once import built_once
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
+from quickfit.signals.intervals import is_at_least, share_interval
 from quickfit.signals.rebuilding import Rebuilt, between_epochs_s, rebuilt
 from quickfit.signals.steady_lines import is_steady
 from quickfit.signals.written_chain import below, stages_of, written
@@ -45,8 +47,8 @@ from quickfit.signals.written_chain import below, stages_of, written
 MIN_SHARE = 0.05
 # Copies that were seen: two may be a training and a second one, with reason.
 MIN_COPIES = 3
-# Samples come twenty times a second; what took less in all was seen by chance.
-MIN_BUILT_S = 0.25
+# How often a second samples come, at least: what they say of a short training is not sure.
+SAMPLES_PER_S = 20
 # Of what a lost cache would have saved, this part comes back: reading it has its price.
 CACHE_REGAINED = (0.3, 0.7, 1.0)
 
@@ -63,7 +65,11 @@ def detect(signals: Signals) -> Finding | None:
     built_s = max(found.built_s, found.traced_s)
     lost = _lost_share(found, signals)
     share = min(built_s / found.span_s, 1.0)
-    if built_s < MIN_BUILT_S or share + lost < MIN_SHARE:
+    sure = share_interval(share, round(SAMPLES_PER_S * found.span_s))
+    # By samples; what the clock says of tracing is certain.
+    low, high = (max(end, min(found.traced_s / found.span_s, 1.0)) + lost for end in sure)
+    what = "samples of the main thread, for what builds the pipeline"
+    if not is_at_least(MIN_SHARE, share + lost, (low, high), what):
         return None
     gained = _gain(found, share, lost, signals)
     evidence = [
@@ -136,12 +142,13 @@ def _gain(found: Rebuilt, share: float, lost: float, signals: Signals) -> Gain:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show where the pipeline belongs."""
-    return Fix(
+    shown = Fix(
         title="Build the pipeline once, before the loop over the epochs",
         kind=FixClass.MAY_CHANGE_RESULTS,
         example=example(__doc__ or "", "Use instead"),
         note="Each epoch still gets a new random order; it is another one than before.",
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -35,7 +35,11 @@ read from the files it is estimated from their bytes, and the summary says "may"
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, waiting
+import math
+
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import with_own_sizes
+from quickfit.causes._shared.own_input import picture_size
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_decode import smaller_decode
@@ -47,8 +51,6 @@ from quickfit.signals.python_input import is_starved
 from quickfit.source.calls import with_keyword
 from quickfit.source.inside import call_in
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # The map must be most of what the pipeline does.
 MIN_WORK_SHARE = 0.50
 # Fewer spare pixels than this and no ratio fits: a half in each direction is a quarter.
@@ -60,13 +62,16 @@ DECODING = (0.6, 0.85, 1.0)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
+# Photos are up to 3:2, and `thumbnail` takes the longer side.
+MOST_OBLONG = 1.6
+
 
 def detect(signals: Signals) -> Finding | None:
     """Report a map that decodes far more pixels than it hands on, and that the step waits for."""
     if signals.py_input is not None:
         return None
     images = shrunk_images(signals)
-    if images is None or signals.wait.share < MIN_WAIT_SHARE:
+    if images is None or not waits_for_input(signals):
         return None
     if images.ratio > 1 and not _can_shrink(images):
         return None  # the decoder does what it can
@@ -158,14 +163,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         return Fix(
             title="Make the images smaller once, before training",
             kind=FixClass.MAY_CHANGE_RESULTS,
-            example=example(__doc__ or "", "Or, once, before training"),
+            example=_smaller_copies(signals),
         )
     file, line = images.stage.fact("function_file"), images.stage.fact("function_line")
     text = signals.source_text(file)
     call = call_in(text, line, "decode_jpeg") if images.looks else None
     edit = with_keyword(text, call, "ratio", str(_new_ratio(images))) if call is not None else None
     before, after = edit or ("", "")
-    return Fix(
+    shown = Fix(
         title="Let the decoder make the images smaller",
         kind=FixClass.MAY_CHANGE_RESULTS,
         before=before,
@@ -178,6 +183,16 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
             else "Choose the ratio (2, 4 or 8) that leaves every image larger than the target."
         ),
     )
+    return with_own_sizes(shown, signals)
+
+
+def _smaller_copies(signals: Signals) -> str:
+    """Return the example that makes copies whose shorter side is larger than the model needs."""
+    code, size = example(__doc__ or "", "Or, once, before training"), picture_size(signals)
+    if size is None:
+        return code
+    side = math.ceil(MOST_OBLONG * max(size) / 32) * 32
+    return code.replace("(256, 256)", f"({side}, {side})")
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

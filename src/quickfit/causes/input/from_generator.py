@@ -43,7 +43,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Gain, Spotted, Symptom
 from quickfit.fixes.array_generators import arrays_to_dataset
 from quickfit.fixes.change import Change
@@ -64,15 +65,11 @@ from quickfit.signals.python_input import (
     period_s,
 )
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # A generator that is the limit works for most of the step, and is most of the pipeline's work.
 MIN_BUSY_SHARE = 0.50
 MIN_WORK_SHARE = 0.50
 # What the threads use while a generator holds Python's lock; native stages come on top.
 MAX_CORES = 1.5
-# Samples of a line that make it more than chance.
-MIN_SAMPLES = 10
 # Handing one element to tf.data: 100 to 170 us on several machines; from slices it takes 1 to 2.
 ELEMENT_S, NATIVE_ELEMENT_S = 100e-6, 2e-6
 # The generator's own work at least, as a part of its time.
@@ -92,7 +89,7 @@ def detect(signals: Signals) -> Finding | None:
     if signals.py_input is not None:
         return None  # given to `fit` itself: `py-generator-input` tells
     stages = generator_stages(signals)
-    if not stages or signals.wait.share < MIN_WAIT_SHARE:
+    if not stages or not waits_for_input(signals):
         return None
     slowest = max(stages, key=lambda stage: stage.work_s)
     busy_s, threads = period_s(stages), input_threads(signals)
@@ -154,7 +151,7 @@ def _cost_share(signals: Signals) -> float:
 
 def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
     line = signals.hot_input_line()
-    if line is None or line.samples < MIN_SAMPLES:
+    if line is None or not line.is_certain:
         return ()
     what = "of the samples of the input code are at its slowest line"
     return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
@@ -203,12 +200,19 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     is_handover = elements * ELEMENT_S > 0.5 * period_s(stages)
     section = "Or, where it has to stay Python"
     more = f"\n\n# {section.lower()}\n{example(__doc__ or '', section)}" if is_handover else ""
-    return Fix(
+    shown = Fix(
         title="Give tf.data what the generator reads, and do its work in a map",
         kind=FixClass.EQUIVALENT,
         example=example(__doc__ or "", "Use instead") + more,
         note="" if is_handover else "A map with TensorFlow's operations runs on all cores.",
     )
+    if IMAGE_LIBRARIES & signals.input_libraries() and stages:
+        slowest = max(stages, key=lambda stage: stage.work_s)
+        place = function_place(slowest, signals)
+        own = own_image_fix(shown, signals, slowest.function or "", place)
+        if own.example != shown.example:
+            return own
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

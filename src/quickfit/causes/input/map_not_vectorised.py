@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import re
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.fixes.chain_batch import batch_first
 from quickfit.fixes.change import Change
@@ -39,12 +40,11 @@ from quickfit.signals.input import Stage
 from quickfit.signals.python_input import input_threads, is_starved
 from quickfit.source.batch_first import batch_before_map
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # The maps must be most of what the pipeline does.
 MIN_WORK_SHARE = 0.50
-# Fewer calls per step cost less than anybody notices.
-MIN_CALLS = 200
+# A map that is called about once per step works on whole batches already. How much the calls cost
+# is told by the wait for them.
+MIN_CALLS = 4
 # A call of a trivial function takes 10 to 20 us, twice that beside other programs.
 MAX_CALL_S = 60e-6
 # The work itself, by the bytes that come out: copying and converting runs at about 1 GB/s.
@@ -94,7 +94,7 @@ def detect(signals: Signals) -> Finding | None:
     if signals.py_input is not None:
         return None
     maps = _small_maps(signals.stages)
-    if not maps or signals.wait.share < MIN_WAIT_SHARE:
+    if not maps or not waits_for_input(signals):
         return None
     work_s, total_s = (sum(s.work_s for s in stages) for stages in (maps, signals.stages))
     threads = input_threads(signals)
@@ -188,7 +188,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     is_plain = len(maps) == 1 and ops <= ELEMENTWISE - {PARSE}
     edit = batch_before_map(text, finding.where.line) if is_plain else None
     before, after = edit or ("", "")
-    return Fix(
+    shown = Fix(
         title="Batch first, and map whole batches",
         kind=FixClass.SAME_RESULTS if edit else FixClass.EQUIVALENT,
         before=before,
@@ -196,6 +196,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         example="" if edit else example(__doc__ or "", "Use instead"),
         note=_note(ops),
     )
+    return with_own_sizes(shown, signals)
 
 
 def _note(ops: set[str]) -> str:

@@ -29,7 +29,8 @@ Where other programs take the cores, the wait may be theirs, and nothing is repo
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.fixes.chain_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.fixes.change import Change
@@ -42,8 +43,6 @@ from quickfit.signals.steady_lines import is_cut_behind, is_repeated, steady_lin
 from quickfit.source.calls import call_at
 from quickfit.source.chains import with_call_after
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # What would be saved must be most of what the pipeline does, or the wait stays.
 MIN_WORK_SHARE = 0.50
 # The first pass is never saved; before the second, there is nothing to gain.
@@ -66,7 +65,7 @@ def detect(signals: Signals) -> Finding | None:
     """Report work that every epoch repeats and memory could hold."""
     if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
         return None
-    if signals.wait.share < MIN_WAIT_SHARE or signals.wait.step_s < MIN_WAIT_S:
+    if not waits_for_input(signals) or signals.wait.step_s < MIN_WAIT_S:
         return None
     total_s = sum(stage.work_s for stage in signals.stages)
     point = cache_point(signals, min_share=MIN_WORK_SHARE)
@@ -137,7 +136,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         call = call_at(text, finding.where.line, name)
         edit = with_call_after(text, call, "cache") if call is not None else None
     before, after = edit or ("", "")
-    return Fix(
+    shown = Fix(
         title="Keep the result in memory: `cache()` after this call",
         kind=FixClass.MAY_CHANGE_RESULTS if point.is_shuffled else FixClass.SAME_RESULTS,
         before=before,
@@ -145,6 +144,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         example="" if edit else example(__doc__ or "", "Use instead"),
         note=note,
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -58,6 +58,7 @@ from quickfit.signals.host_copies import (
     host_copies,
     making,
 )
+from quickfit.signals.intervals import is_at_least
 
 # Below this share of the step, what a dataset itself costs eats the gain.
 MIN_SHARE = 0.15
@@ -91,10 +92,15 @@ def detect(signals: Signals) -> Finding | None:
     if (between_s + inside_s) / step_s < MIN_SHARE:
         return None
     made = NOTHING if between_s < MIN_BETWEEN * step_s else making(signals, copies.location)
-    made_s = min(between_s, signals.supported_between_s()) * made.share
+    between_s = min(between_s, signals.supported_between_s())
+    made_s = between_s * made.share
     spent_s = made_s + inside_s
+    low, high = ((between_s * share + inside_s) / step_s for share in made.interval)
+    what = "samples between the calls, for what makes a batch"
+    if not is_at_least(MIN_SHARE, spent_s / step_s, (low, high), what):
+        return None
     found = _gain(signals, step_s - spent_s, spent_s)
-    if spent_s / step_s < MIN_SHARE or found.likely < MIN_GAIN:
+    if found.likely < MIN_GAIN:
         return None
     return Finding(
         summary="every step makes a batch in NumPy and copies it into tensors",

@@ -42,8 +42,9 @@ the cores is not its own fault; then nothing is reported here.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, waiting
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.fixes.change import Change
 from quickfit.fixes.image_data_generator import image_data_generator
 from quickfit.fixes.image_generators import generator_to_dataset, installed_pillow
@@ -52,13 +53,12 @@ from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import PyInput
+from quickfit.signals.intervals import share_interval
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # A generator that is the limit is asked for the next batch as soon as it has given one.
 MIN_BUSY_SHARE = 0.60
-# Samples of a line in the workers that make "they are busy there" more than chance.
-MIN_WORKER_SAMPLES = 10
+# Workers that are the limit are in the input's code at this share of the looks or more.
+MIN_AT_WORK = 0.10
 # CPU per item of native pipelines against PIL and NumPy doing the same: 0.5 for decoding and a
 # plain resize, 0.85 with an antialiased one, more where resizing is most of it, 0.3 for loops in
 # Python over small arrays (all measured).
@@ -69,8 +69,6 @@ WAITING_CPU_SHARE = 0.3
 IN_FLIGHT = (2, 8, 16)
 # What Keras calls of a PyDataset, and Python of an iterator.
 ENTRIES = ("__getitem__", "__next__", "__iter__")
-# Packages that decode or change images; seen on the stacks, they tell what the generator does.
-IMAGE_LIBRARIES = {"PIL", "cv2", "skimage", "imageio"}
 # When others use this share of the cores and the generator hardly ran, they are the cause.
 BUSY_MACHINE_SHARE = 0.4
 
@@ -78,24 +76,22 @@ BUSY_MACHINE_SHARE = 0.4
 def detect(signals: Signals) -> Finding | None:
     """Report a Python input that the step waits for."""
     source = signals.py_input
-    if source is None or signals.wait.share < MIN_WAIT_SHARE:
+    if source is None or not waits_for_input(signals):
         return None
     line = signals.hot_input_line()
     if source.workers > 1:
         # Time inside the iterator is the wait itself, so the workers must be seen at work.
-        if line is None or line.samples < MIN_WORKER_SAMPLES:
+        if line is None or not _are_at_work(line.samples, signals):
             return None
     elif source.busy_share < MIN_BUSY_SHARE or _is_starved(source, signals):
         return None
 
     found = _gain(source, signals)
-    own = signals.hot_line_of((source.name, *ENTRIES))
-    where = own.location if own else source.location
     evidence = [
         waiting(signals),
         _time_of_batch(source),
     ]
-    if line is not None and line.samples >= MIN_WORKER_SAMPLES:
+    if line is not None and line.is_certain:
         evidence.append(
             Evidence(
                 "of the samples of the input code are at its slowest line",
@@ -107,13 +103,29 @@ def detect(signals: Signals) -> Finding | None:
         )
     return Finding(
         summary=_summary(source),
-        where=where,
+        where=_place(source, signals),
         evidence=tuple(evidence),
         gain=found,
         cost_share=signals.wait.share,
         claims=("input_wait",),
         not_found=_ruled_out(signals),
     )
+
+
+def _place(source: PyInput, signals: Signals) -> Location | None:
+    """Return the slowest line of the user's generator, or where a library's was made."""
+    own = signals.hot_line_of((source.name, *ENTRIES))
+    if source.location is not None and not signals.is_users(source.location):
+        # A function of the user that the library calls is the place if most of the time is in it.
+        is_most = own is not None and own.share * own.samples >= 0.5 * signals.input_samples()
+        return own.location if own and is_most else source.made_at or signals.loop.location
+    return own.location if own else source.location
+
+
+def _are_at_work(seen: int, signals: Signals) -> bool:
+    """Tell whether the workers were in the input's code at many of the looks, for certain."""
+    looks = max(sum(stack.seen for stack in signals.main_stacks()), seen)
+    return share_interval(seen / looks, looks)[0] >= MIN_AT_WORK
 
 
 def _summary(source: PyInput) -> str:
@@ -183,20 +195,24 @@ def _ruled_out(signals: Signals) -> tuple[str, ...]:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show the tf.data pipeline that does the same."""
-    fed = signals.loop.location
-    place = f" given to `fit` at line {fed.line}" if fed else ""
+    fed, source = signals.loop.location, signals.py_input
+    name, place = (source.name, source.location) if source else ("", None)
+    replaced = f"`{name}`" if name.isidentifier() else "the generator"
+    given = f" given to `fit` at line {fed.line}" if fed else ""
     if IMAGE_LIBRARIES & signals.input_libraries():
-        return Fix(
-            title=f"Read and decode with tf.data instead of the generator{place}",
+        shown = Fix(
+            title=f"Read and decode with tf.data instead of {replaced}{given}",
             kind=FixClass.EQUIVALENT,
             example=example(__doc__ or "", "Use instead"),
             note="PIL and TensorFlow resize with slightly different filters: compare a few images.",
         )
-    return Fix(
-        title=f"Make the items with tf.data instead of the generator{place}",
+        return own_image_fix(shown, signals, name, place)
+    shown = Fix(
+        title=f"Make the items with tf.data instead of {replaced}{given}",
         kind=FixClass.EQUIVALENT,
         example=example(__doc__ or "", "Or, for items that are not images"),
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -40,7 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_map, with_own_sizes
 from quickfit.findings import (
     Effect,
     Evidence,
@@ -73,8 +74,6 @@ from quickfit.signals.python_input import (
     python_maps,
 )
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # The map must be most of what the pipeline does, and at work for much of the step.
 MIN_WORK_SHARE = 0.50
 MIN_BUSY_SHARE = 0.40
@@ -86,8 +85,6 @@ MIN_CPU_SHARE = 0.3
 RELEASING = {"cv2", "PIL", "scipy", "librosa", "soundfile", "numba"}
 # A map that is called about once per step works on whole batches.
 MAX_BATCH_CALLS = 1.5
-# Samples of a line that make it more than chance.
-MIN_SAMPLES = 10
 # The way into Python and back: 110 us measured for a function that does nothing. A map without
 # it takes 5 to 20 us per element, and next to nothing per element of a batch.
 CALL_S, NATIVE_CALL_S = 80e-6, (15e-6, 5e-6, 0.0)
@@ -102,7 +99,7 @@ def detect(signals: Signals) -> Finding | None:
     if signals.py_input is not None:
         return None  # a generator is the input, and Keras's own stages are not the user's
     maps = python_maps(signals)
-    if not maps or signals.wait.share < MIN_WAIT_SHARE:
+    if not maps or not waits_for_input(signals):
         return None
     slowest = max(maps, key=lambda stage: stage.work_s)
     busy_s, threads = period_s(maps), input_threads(signals)
@@ -177,7 +174,7 @@ def _place(stage: Stage, signals: Signals) -> Location | None:
 
 def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
     line = signals.hot_input_line()
-    if line is None or line.samples < MIN_SAMPLES:
+    if line is None or not line.is_certain:
         return ()
     what = "of the samples of the input code are at its slowest line"
     return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
@@ -207,11 +204,17 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     maps = python_maps(signals)
     is_batched = all(_unit(stage) == "batch" for stage in maps)
     more = "" if is_batched else f"\n\n# {section.lower()}\n{example(__doc__ or '', section)}"
-    return Fix(
+    shown = Fix(
         title="Write the map with TensorFlow's operations",
         kind=FixClass.EQUIVALENT,
         example=example(__doc__ or "", "Use instead") + more,
     )
+    if maps and not is_batched and IMAGE_LIBRARIES & signals.input_libraries():
+        slowest = max(maps, key=lambda stage: stage.work_s)
+        own = own_image_map(shown, signals, slowest.function, function_place(slowest, signals))
+        if own is not None:
+            return own
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

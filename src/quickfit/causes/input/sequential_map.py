@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting
+from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.chain_parallel import parallel_map
 from quickfit.fixes.change import Change
@@ -41,8 +41,6 @@ from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
 from quickfit.source.calls import call_at, module_alias, with_keyword
 
-# Below a tenth of the step time the gain is smaller than the noise between runs.
-MIN_WAIT_SHARE = 0.10
 # The map must be most of what the pipeline does, or making it parallel changes little.
 MIN_WORK_SHARE = 0.50
 # Of the threads beyond the first, this part is reached: memory and the step itself take theirs.
@@ -56,7 +54,7 @@ MIN_GAIN = 1.05
 def detect(signals: Signals) -> Finding | None:
     """Report a map on one thread that the step waits for."""
     stage = _slow_map(signals)
-    if stage is None or signals.wait.share < MIN_WAIT_SHARE:
+    if stage is None or not waits_for_input(signals):
         return None
     if stage.fact("runs_python"):
         return None  # Python's lock is the limit

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.fixes.chain_shuffle import shuffle_first
 from quickfit.fixes.change import Change
@@ -129,12 +130,13 @@ def detect(signals: Signals) -> Finding | None:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Show where the shuffle belongs."""
-    return Fix(
+    shown = Fix(
         title="Shuffle the paths before they are read, not the images after",
         kind=FixClass.MAY_CHANGE_RESULTS,
         example=example(__doc__ or "", "Use instead"),
         note="The order stays random, but it is another one than before.",
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -27,6 +27,7 @@ long epoch is a small part of it and is not reported.
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.fixes.chain_shuffle import shuffle_first, smaller_shuffle
 from quickfit.fixes.change import Change
@@ -121,7 +122,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         size = _smaller(refill(signals, shuffle))
         edit = with_first_argument(text, call, f"{size:_}") if call is not None else None
     before, after = edit or ("", "")
-    return Fix(
+    shown = Fix(
         title="Hold a few batches in the shuffle, and shuffle the files before they are read",
         kind=FixClass.MAY_CHANGE_RESULTS,
         before=before,
@@ -129,6 +130,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         example="" if edit else example(__doc__ or "", "Use instead"),
         note="A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
     )
+    return with_own_sizes(shown, signals)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -27,6 +27,7 @@ as they run Python. A helper of another kind (a decoder, a database) is counted 
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
+from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.machine import MachineUse
@@ -46,6 +47,8 @@ COMPUTING = ("main", "inter-op", "intra-op", "tf.data")
 def detect(signals: Signals) -> Finding | None:
     """Report a machine on which the training does not get the cores it could use."""
     machine, cores = signals.machine, signals.machine_cores
+    if machine.is_wider:
+        raise SignalMissing("two readings of the machine while steps ran")
     others = machine.other_cores or 0.0
     delay = _delay_share(machine)
     is_there = others >= MIN_OTHER_SHARE * cores

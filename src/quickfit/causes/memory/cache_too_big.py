@@ -1,11 +1,13 @@
-"""A `cache()` keeps more in memory than there is.
+"""A `cache()` keeps more in memory than there is, or many times what it was made of.
 
 Why it is slow: `cache()` without a file name keeps every element of its dataset in memory, as it
 is at that point: decoded images are ten to fifty times as large as their files. When it does not
-fit, the machine swaps, or the run is killed in the middle of the first epoch.
+fit, the machine swaps, or the run is killed in the middle of the first epoch. When it does fit,
+it takes the memory that a larger batch, a second run or the next larger dataset would need.
 
 How it shows: the cache is being filled while steps run; what it holds grows with the memory of the
-process; and the elements still to come are larger than the memory that is left.
+process; and the elements still to come are larger than the memory that is left. Or the cache holds
+a gigabyte or a tenth of the memory, and four times as much as was read from files to fill it.
 
 Example:
     ds = ds.map(decode).cache().shuffle(1000).batch(32)
@@ -17,8 +19,9 @@ Fix class: same results, as long as what moves behind the cache gives the same e
 of the files' bytes, of `uint8` instead of `float32`, or on the disk (`cache("/fast/disk/name")`)
 takes less memory.
 
-When it is wrong: a cache that fits is what one wants. Where the number of elements is not known,
-nothing is reported before four fifths of the memory are gone.
+When it is wrong: a cache that fits is what one wants, and decoding in every epoch takes time: of a
+cache that fits, caching `uint8` instead of `float32` costs least. Where the number of elements is
+not known, nothing is said of what does not fit before four fifths of the memory are gone.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.filling import FillingCache, filling_cache
+from quickfit.signals.filling import FillingCache, HeldCache, filling_cache, held_cache
+from quickfit.signals.memory import large_bytes, memory_limit
 
 # What is still to come must be this share of the memory left, to be too much.
 MIN_FREE_SHARE = 0.9
@@ -36,6 +40,11 @@ MIN_FREE_SHARE = 0.9
 MIN_USED_SHARE, MIN_HELD_SHARE = 0.8, 0.3
 # The memory of the process grows by at least this share of what the cache takes.
 MIN_AGREEMENT = 0.5
+# `float32` takes four times the memory of the `uint8` it was decoded to, and that is ten times a
+# JPEG file. A cache of so many times what was read holds what it need not hold.
+MIN_TIMES_READ = 4.0
+# Less read says that the elements do not come from files.
+MIN_READ_BYTES = 1_000_000
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -43,8 +52,34 @@ def detect(signals: Signals) -> Finding | None:
     if signals.loop.input in ("generator", "pydataset", "arrays", "python"):
         return None
     cache = filling_cache(signals)
-    if cache is None:
+    found = _will_not_fit(signals, cache) if cache is not None else None
+    return found or _many_times_its_files(signals)
+
+
+def _many_times_its_files(signals: Signals) -> Finding | None:
+    cache = held_cache(signals)
+    limit, _ = memory_limit(signals.process)
+    if cache is None or cache.held_bytes < large_bytes(limit) or cache.read_bytes is None:
         return None
+    read = cache.read_bytes
+    if read < MIN_READ_BYTES or cache.held_bytes < MIN_TIMES_READ * read:
+        return None
+    held = cache.held_bytes
+    used = Exhaustion("memory", "bytes", held, None, 0.0, limit, None, held=held)
+    summary = f"this cache holds {held / read:,.0f} times what was read from files to fill it"
+    return running_out(used, summary, cache.location, *_level(cache))
+
+
+def _level(cache: HeldCache) -> tuple[Evidence, ...]:
+    each = cache.held_bytes / max(cache.elements, 1)
+    kept = f"{cache.elements:,} elements of {each / 1e3:,.0f} kB, as tf.data counts them"
+    return (
+        Evidence("is in the cache", cache.held_bytes, "bytes", kept),
+        Evidence("was read from files meanwhile", cache.read_bytes or 0.0, "bytes"),
+    )
+
+
+def _will_not_fit(signals: Signals, cache: FillingCache) -> Finding | None:
     memory, grown = signals.memory, cache.growth
     if memory.limit_bytes is None or memory.used_bytes is None:
         raise SignalMissing("the size of the machine's memory")
@@ -110,6 +145,4 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-CAUSE = Cause(
-    title="A cache does not fit in memory", symptom=Symptom.MEMORY, detect=detect, fix=fix
-)
+CAUSE = Cause(title="A cache takes too much memory", symptom=Symptom.MEMORY, detect=detect, fix=fix)

@@ -5,9 +5,9 @@ memory that an allocator does not give back. It costs nothing until the machine 
 killed, often hours later.
 
 How it shows: the memory in use grows to the end of the run, in all parts of it, and the memory
-that was asked for grows with it. Tensors, traces, models, caches and buffers do not grow. With
-`--memory` the line is the one whose allocations grow; without, it is the one whose text keeps
-arrays.
+that was asked for grows with it. Tensors, traces, models, caches and buffers do not grow. Where a
+list or dictionary of the script holds more at every look, the line is the one that adds to it; with
+`--memory` it is the one whose allocations grow; else the one whose text keeps arrays.
 
 Example:
     class Keep(keras.callbacks.Callback):
@@ -24,29 +24,27 @@ Where no line of the script is to blame, another allocator may give memory back:
 with `LD_PRELOAD=libtcmalloc.so.4`, or with `MALLOC_ARENA_MAX=2`.
 
 When it is wrong: a cache that fills grows too, and stops. So in a first epoch nothing is reported
-without a line that appends something, unless it grows for three quarters of a minute and memory
-would not last until the end of the epoch. Batches that get longer need more memory, and leak none.
-A line that is known by its text alone may keep something small: `--memory` tells.
+without a line that appends something, unless it has taken a twenty-fifth of the memory there is and
+what is left would not last until the end of the epoch. Batches that get longer need more memory,
+and leak none. A line that is known by its text alone may keep something small: `--memory` tells.
 """
 
 from __future__ import annotations
+
+import math
 
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.epoch_plans import first_epoch_left, is_past_first_epoch
+from quickfit.signals.epoch_plans import MIN_LIMIT_SHARE, grows_for_good
 from quickfit.signals.kept_objects import KeepingLine, keeping_line, memory_command
 from quickfit.signals.leaks import Leak
 
 # Without an object that is counted, only a growth beyond all noise of a run is told.
 MIN_BYTES = 100_000_000
-# In a first epoch it takes longer to be sure: a cache may be filling.
-MIN_WINDOW_S = 45.0
 # A line holds at least this share of what memory grows by, to be the one.
 MIN_LINE_SHARE = 0.3
-# A cache that fills in the first epoch is told if it takes this share of the memory left.
-MIN_FREE_SHARE = 0.8
 # Python's own memory blocks: a healthy run gains up to ten with every step.
 MIN_BLOCKS_PER_STEP = 20
 
@@ -54,19 +52,21 @@ MIN_BLOCKS_PER_STEP = 20
 def detect(signals: Signals) -> Finding | None:
     """Report memory that grows by nothing else that is known."""
     leak = signals.leak
-    if leak is None or leak.kind or leak.growth.total < MIN_BYTES:
+    if leak is None or leak.kind or (leak.growth.total < MIN_BYTES and leak.holder is None):
         return None
-    if "tensors" not in signals.memory.objects and leak.growth.window_s < MIN_WINDOW_S:
+    is_large = leak.growth.total >= MIN_LIMIT_SHARE * (leak.limit_bytes or math.inf)
+    if leak.holder is None and "tensors" not in signals.memory.objects and not is_large:
         raise SignalMissing("two counts of live objects: tensors may be what grows")
     line = keeping_line(signals, ("array", "unknown"))
-    if line is None or line.is_by_key:
-        is_sure = is_past_first_epoch(signals) or leak.growth.window_s >= MIN_WINDOW_S
-        if not is_sure or _may_end(signals, leak):
-            return None
+    if (line is None or line.is_by_key) and not grows_for_good(signals, leak):
+        return None
     line = _likely(line, leak)
-    facts = [*leak.evidence(), _python(signals), *_lines(signals, line)]
+    blocks = [_python(signals)] if leak.holder is None else []
+    facts = [*leak.evidence(), *blocks, *_lines(signals, line)]
     summary = "memory grows with every step"
-    if line is not None:
+    if leak.holder is not None:
+        summary = f"`{leak.holder.name}` keeps more with every step"
+    elif line is not None:
         is_measured = line.is_measured
         summary += ": this line holds it" if is_measured else ", and this line may be what keeps it"
     where = line.location if line is not None else None
@@ -75,19 +75,11 @@ def detect(signals: Signals) -> Finding | None:
 
 def _likely(line: KeepingLine | None, leak: Leak) -> KeepingLine | None:
     """Return a line only if it holds what memory grows by, or is the only one that may."""
+    if line is not None and line.holder:
+        return line
     if line is None or (line.is_measured and (line.per_step or 0) < MIN_LINE_SHARE * leak.per_step):
         return None
     return line if line.is_measured or not line.others else None
-
-
-def _may_end(signals: Signals, leak: Leak) -> bool:
-    """Tell whether it may be a cache that is full at the end of the first epoch, and fits."""
-    left = first_epoch_left(signals)
-    memory = signals.memory
-    if left is None or memory.limit_bytes is None or memory.used_bytes is None:
-        return False
-    free = memory.limit_bytes - memory.used_bytes
-    return left * leak.per_step < MIN_FREE_SHARE * free
 
 
 def _python(signals: Signals) -> Evidence:
@@ -104,6 +96,8 @@ def _lines(signals: Signals, line: KeepingLine | None) -> list[Evidence]:
     if line is None:
         command = memory_command(signals)
         return [Evidence("lines known that hold it", 0, "count", f"to see them: {command}")]
+    if line.holder:
+        return []
     if line.is_measured and line.per_step is not None:
         return [Evidence("more is held by this line with every step", line.per_step, "bytes")]
     said = f"by its text alone; to be sure: {memory_command(signals)}"

@@ -4,9 +4,10 @@ Why it is slow: a tensor that something still refers to is never freed, and a te
 hold on to the tape and the graph it came from. Each step adds some, until the machine swaps or the
 run is killed. On a GPU the memory that runs out first is that of the GPU.
 
-How it shows: memory in use grows with every step to the end of the run, and the number of tensors
-alive grows with it. With `--memory` the line is the one whose allocations grow; without, it is the
-one whose text keeps something that is no plain number.
+How it shows: memory in use grows with every step to the end of the run, and a list or dictionary of
+the script holds more tensors at every look, or the number of tensors alive grows with it. The line
+is the one that adds to that list; with `--memory` the one whose allocations grow; else the one
+whose text keeps something that is no plain number.
 
 Example:
     losses = []
@@ -35,6 +36,7 @@ from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.kept_objects import Kept, keeping_line, kept, said_by
+from quickfit.signals.leaks import Leak
 
 # Tapes that grow at this share of the tensors are what holds them.
 MIN_TAPES_SHARE = 0.02
@@ -46,6 +48,8 @@ def detect(signals: Signals) -> Finding | None:
     if leak is None or leak.kind != "tensors":
         return None
     tensors = kept(signals, "tensors")
+    if leak.holder is not None:
+        return _of_holder(signals, leak)
     if tensors is None:
         return None
     line = keeping_line(signals, ("unknown",))
@@ -63,6 +67,21 @@ def detect(signals: Signals) -> Finding | None:
         facts.append(Evidence("more lines keep something", len(line.others), "count", places))
     where = line.location if line is not None else None
     return running_out(leak.exhaustion(), _summary(signals, tensors), where, *facts)
+
+
+def _of_holder(signals: Signals, leak: Leak) -> Finding:
+    holder = leak.holder
+    assert holder is not None
+    line = keeping_line(signals, ("unknown",))
+    more = Evidence(
+        f"things are in `{holder.name}`",
+        holder.items,
+        "count",
+        said_by(line, signals),
+    )
+    summary = f"`{holder.name}` keeps more tensors with every step"
+    where = line.location if line is not None else None
+    return running_out(leak.exhaustion(), summary, where, *leak.evidence(), more)
 
 
 def _summary(signals: Signals, tensors: Kept) -> str:

@@ -54,7 +54,7 @@ def detect(signals: Signals) -> Finding | None:
         where=place(found, callback.location if callback else signals.loop.location),
         evidence=evidence(found.slow, name, found.line),
         gain=gain(found.slow, signals),
-        cost_share=cost_share(found.slow),
+        cost_share=cost_share(found.slow, signals),
         claims=("epoch_callbacks",) if of_epochs else ("callbacks",),
         not_found=ruled_out(found.slow),
         is_of_whole=of_epochs,

@@ -54,7 +54,7 @@ def detect(signals: Signals) -> Finding | None:
         where=place(found, where or signals.loop.location),
         evidence=evidence(found.slow, name, found.line),
         gain=gain(found.slow, signals),
-        cost_share=cost_share(found.slow),
+        cost_share=cost_share(found.slow, signals),
         claims=("between", "input_wait") if is_between else ("input_wait", "step"),
         not_found=ruled_out(found.slow),
         is_of_whole=of_epochs,

@@ -49,7 +49,7 @@ def detect(signals: Signals) -> Finding | None:
         where=place(found, signals.loop.location),
         evidence=evidence(found.slow, what, found.line),
         gain=gain(found.slow, signals),
-        cost_share=cost_share(found.slow),
+        cost_share=cost_share(found.slow, signals),
         claims=("epoch_ends", "fit_calls", "unattributed") if of_epochs else ("between", "step"),
         not_found=ruled_out(found.slow),
         is_of_whole=of_epochs,

@@ -60,7 +60,7 @@ def detect(signals: Signals) -> Finding | None:
             Evidence("of the growth is in the input", slow.share, "share", certain(slow)),
         ),
         gain=gain(slow, signals),
-        cost_share=cost_share(slow),
+        cost_share=cost_share(slow, signals),
         claims=("input_wait", "epoch_start", "step"),
         not_found=ruled_out(slow),
         is_of_whole=slow.unit == "epoch",

@@ -64,7 +64,7 @@ def detect(signals: Signals) -> Finding | None:
             Evidence("times as long is a step", slow.last_s / slow.first_s, "factor", slower(slow)),
         ),
         gain=gain(slow, signals),
-        cost_share=cost_share(slow),
+        cost_share=cost_share(slow, signals),
         not_found=(*ruled_out(slow), certain(slow)),
         is_of_machine=True,
     )

@@ -19,6 +19,8 @@ BUSY_SHARE = 0.85
 DISK_SHARE = 0.2
 # A group of stages, or a start of epochs, that takes this much of the wait is what it waits for.
 MAIN_SHARE = 0.5
+# Stages that hand elements over: what tf.data counts as their work is waking a thread.
+HANDS_OVER = ("root", "prefetch", "options")
 
 
 def limit_of_input(signals: Signals) -> str:
@@ -47,8 +49,8 @@ def _python(signals: Signals) -> str:
 
 def _epoch_starts(signals: Signals) -> str:
     starts = signals.epoch_start_s
-    # The first of all also builds and compiles.
-    each_s = statistics.median(starts) if starts else 0.0
+    # The first of all also builds and compiles, and says nothing about the others.
+    each_s = statistics.median(starts[1:]) if len(starts) > 1 else 0.0
     waited_s = signals.wait.share * signals.steps.total_s
     if waited_s and each_s * len(starts) > MAIN_SHARE * waited_s:
         return f"most of it at the start of epochs, {units.seconds(each_s)} each"
@@ -79,7 +81,7 @@ def _thread(signals: Signals) -> str:
 
 def _slowest(signals: Signals) -> Stage | None:
     try:
-        stages = signals.stages
+        stages = [stage for stage in signals.stages if stage.kind not in HANDS_OVER]
     except SignalMissing:
         return None
     period = {stage.name: stage.work_s / max(stage.parallelism, 1.0) for stage in stages}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.diagnosis.resource import limit_of_input
+from quickfit.account.input_limit import limit_of_input
 
 from builders import run
 
@@ -29,7 +29,9 @@ from builders import run
             id="one thread",
         ),
         pytest.param({"cpu_cores": 1.0, "map_s": 0.09}, "", id="nothing that was measured"),
-        pytest.param({"steps": 10}, "", id="too few steps to say"),
+        pytest.param({"steps": 1}, "", id="one step, which also compiles"),
+        pytest.param({"steps": 20, "epochs": 1, "cpu_cores": 1.0}, "", id="one start of an epoch"),
+        pytest.param({"steps": 10, "with_model": False}, "", id="nobody looked at it"),
     ],
 )
 def test_the_limit_is(given, expected):

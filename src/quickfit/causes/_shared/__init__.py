@@ -1,0 +1,1 @@
+"""What several causes share and only they need."""

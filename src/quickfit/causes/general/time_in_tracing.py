@@ -1,0 +1,73 @@
+"""A function is traced again and again, and that takes much of the run.
+
+Why it is slow: TensorFlow runs a `tf.function` as Python once for every new kind of arguments, to
+build a graph, and optimises the graph when it first runs. That takes as long as hundreds of
+steps. Once per function is normal.
+
+How it shows: one function was traced three times or more, and tracing took a tenth of the run or
+more, by the clock.
+
+Example:
+    for rate in learning_rates:
+        @tf.function
+        def train_step(x, y):
+            return update(model, x, y, rate)
+
+        run_epoch(train_step)
+
+Use instead:
+    @tf.function
+    def train_step(x, y, rate):
+        return update(model, x, y, rate)
+
+    for rate in learning_rates:
+        run_epoch(lambda x, y: train_step(x, y, tf.constant(rate)))
+
+Fix class: show only. Define the function once, and give it tensors of one shape and type.
+
+When it is wrong: a search that builds another model in every round has to trace each of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from quickfit.causes._cause import Cause, advice
+from quickfit.causes._shared.large_node import finding_of_loop, loop_part
+from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.signals import Signals
+
+# A function for training and one for validation may share their code; a third trace is again.
+MIN_TRACES = 3
+
+
+def detect(signals: Signals) -> Finding | None:
+    """Report the function whose repeated traces take most."""
+    node = loop_part(signals, "tracing")
+    again = [c for c in node.children if c.count >= MIN_TRACES] if node is not None else []
+    if node is None or not again:
+        return None
+    function = again[0]
+    # The first trace of each function is needed.
+    seconds = function.seconds * (1 - 1 / function.count)
+    repeated = dataclasses.replace(function, name="tracing", seconds=seconds, low_s=seconds)
+    evidence = (
+        Evidence("traces of one function", function.count, "count", function.detail),
+        Evidence("in tracing and compiling it", function.seconds, "s", where=function.where),
+    )
+    summary = f"{function.label}, takes much of the training"
+    return finding_of_loop(signals, repeated, summary, function.where, evidence)
+
+
+def fix(finding: Finding, signals: Signals) -> Fix | None:
+    """Say what to try."""
+    return advice(__doc__ or "", "Define the function once, and keep the kinds of its arguments")
+
+
+CAUSE = Cause(
+    title="A function is traced again and again",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    is_general=True,
+)

@@ -1,0 +1,44 @@
+"""`time-after-training`: fires when the script works on for long after its training."""
+
+import pytest
+
+from quickfit.causes.general.time_after_training import detect, fix
+from quickfit.diagnosis.engine import diagnose_recording
+from quickfit.findings import FixClass
+from validation_runs import EVALUATE
+from whole_runs import SAVE, Seen, whole_run
+
+RANK_LINE = 15
+IN_EVALUATE = ((*EVALUATE, 500),)
+
+
+def test_fires_at_the_line_that_takes_most():
+    signals = whole_run(after=(Seen(1.0, RANK_LINE + 1), Seen(6.0, RANK_LINE)))
+    finding = detect(signals)
+    assert finding.where.line == RANK_LINE
+    share, spent, line = finding.evidence
+    # Two seconds before the call of `fit`, 13.5 in it, and seven after.
+    assert share.value == pytest.approx(7 / 22.5, rel=0.05)
+    assert spent.value == pytest.approx(7.0, rel=0.05)
+    assert line.value == pytest.approx(6 / 7, rel=0.1)
+    assert finding.gain.high == pytest.approx(1 / (1 - 7 / 22.5), rel=0.05)
+    assert fix(finding, signals).kind == FixClass.SHOW_ONLY
+
+
+@pytest.mark.parametrize(
+    ("after", "given"),
+    [
+        pytest.param((), {}, id="nothing"),
+        pytest.param((Seen(1.5, RANK_LINE),), {"steps": 6}, id="next to nothing"),
+        pytest.param((Seen(4.0, RANK_LINE),), {"step_s": 1.0}, id="less than a tenth"),
+        pytest.param((Seen(6.0, RANK_LINE, IN_EVALUATE),), {}, id="an evaluation"),
+        pytest.param((Seen(6.0, RANK_LINE, (SAVE,)),), {}, id="a save, which has its own cause"),
+    ],
+)
+def test_stays_silent_when_there_is(after, given):
+    assert detect(whole_run(after=after, **given)) is None
+
+
+def test_the_diagnosis_of_the_run_has_it_first():
+    diagnosis = diagnose_recording(whole_run(after=(Seen(6.0, RANK_LINE),)).recording)
+    assert [f.cause for f in diagnosis.findings] == ["time-after-training"]

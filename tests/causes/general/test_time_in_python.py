@@ -1,0 +1,71 @@
+"""`time-in-python`: fires when the script's own Python between steps takes a share of the run."""
+
+import pytest
+
+from fit_runs import FIT, FIT_LINE, STEP, many_fits
+from hand_runs import COMPILED, COMPILED_CALL, TRAIN_ON_BATCH, hand_run
+from quickfit.causes.general.time_in_python import detect, fix
+from quickfit.diagnosis.engine import diagnose_recording
+from quickfit.findings import FixClass
+from whole_runs import whole_run
+
+LOOP_LINE, PLAY_LINE = 30, 28
+
+
+def loop(kind="custom", **given):
+    stacks = [((COMPILED_CALL,), LOOP_LINE, 50), ((), PLAY_LINE, 50)]
+    signals = hand_run(kind, **{"stacks": stacks, "call_s": 0.04, "cpu_s": 0.08, **given})
+    first = signals.recording.main.tables["steps"][0]
+    first["call_s"] = first["end_s"] - first["begin_s"]  # it builds the graph
+    return signals
+
+
+def test_fires_at_the_line_between_the_steps():
+    signals = loop()
+    finding = detect(signals)
+    assert finding.where.line == PLAY_LINE
+    spent, each, line = finding.evidence
+    assert each.value == pytest.approx(0.06, rel=0.05)
+    assert spent.value == pytest.approx(105 * each.value)
+    assert line.value == pytest.approx(1.0)
+    assert finding.claims == ("between",)
+    assert fix(finding, signals).kind == FixClass.SHOW_ONLY
+
+
+def test_fires_at_the_line_between_calls_of_fit():
+    seen = [((COMPILED, STEP, FIT), FIT_LINE, 20), ((), PLAY_LINE, 80)]
+    signals = many_fits(calls=20, outside_s=1.0, setup_s=0.01, stacks=seen)
+    finding = detect(signals)
+    assert finding.where.line == PLAY_LINE
+    assert finding.summary == "Python between the calls of the loop takes much of the run"
+    assert finding.claims == ("between_loops",)
+    assert len(finding.evidence) >= 2
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [
+        pytest.param(
+            loop(call_s=0.095, stacks=[((COMPILED_CALL,), LOOP_LINE, 100)]), id="it is short"
+        ),
+        pytest.param(whole_run(), id="a healthy fit"),
+        pytest.param(many_fits(), id="calls of fit follow each other at once"),
+    ],
+)
+def test_stays_silent_when(signals):
+    assert detect(signals) is None
+
+
+def test_the_diagnosis_leaves_a_loop_of_train_on_batch_to_its_own_cause():
+    call = ((COMPILED_CALL, TRAIN_ON_BATCH), LOOP_LINE, 50)
+    signals = loop(
+        "train_on_batch",
+        stacks=[call, ((), PLAY_LINE, 50)],
+        call_s=0.05,
+        copies_s=0.004,
+        calls=[("train", LOOP_LINE, 100, 0.05)],
+    )
+    assert detect(signals) is not None
+    causes = [f.cause for f in diagnose_recording(signals.recording).findings]
+    assert "train-on-batch-loop" in causes
+    assert "time-in-python" not in causes

@@ -1,0 +1,70 @@
+"""`time-in-tracing`: fires when traces of one function take a share of the training."""
+
+import pytest
+
+from quickfit.causes.general.time_in_tracing import detect, fix
+from quickfit.diagnosis.engine import diagnose_recording
+from quickfit.findings import FixClass
+from traced_runs import traced_run
+from whole_runs import whole_run
+
+
+def traced(steps, kind_of="type", **given):
+    """Return a loop with a trace of 0.4 s, of a tensor of another kind, in each of some steps."""
+    traces = []
+    for step in steps:
+        value = f"float{step}[32,8]" if kind_of == "type" else f"float32[{step},8]"
+        shape = (32, 8) if kind_of == "type" else (step, 8)
+        signature = f"TensorSpec(shape={shape}, dtype={value.partition('[')[0]})"
+        traces.append(
+            {
+                "step": step,
+                "seconds": 0.4,
+                "args": [["x", "tensor", value]],
+                "signature": signature,
+            }
+        )
+    signals = traced_run(traces, extra_s=0.5, base={"with_model": False}, **given)
+    for row in signals.recording.main.tables["steps"]:
+        row["call_s"] = row["end_s"] - row["begin_s"] - 0.01
+    return signals
+
+
+def test_fires_at_the_function_with_its_traces():
+    signals = traced(range(10, 30))
+    finding = detect(signals)
+    assert finding.where.line == 3
+    assert finding.summary == "`step`, traced 20 times, takes much of the training"
+    traces, spent = finding.evidence
+    assert traces.value == 20
+    assert spent.value >= 20 * 0.4
+    # The first trace is needed.
+    assert finding.cost_share < spent.value / 20
+    assert finding.claims == ("tracing",)
+    assert fix(finding, signals).kind == FixClass.SHOW_ONLY
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [
+        pytest.param(traced([10]), id="traced once"),
+        pytest.param(traced([10, 20]), id="traced once more, for the last batch"),
+        pytest.param(traced([10, 20, 30], step_s=1.0), id="less than a tenth"),
+        pytest.param(whole_run(), id="a healthy fit"),
+    ],
+)
+def test_stays_silent_when(signals):
+    assert detect(signals) is None
+
+
+def test_the_diagnosis_leaves_changing_shapes_to_their_own_cause():
+    signals = traced(range(10, 30), kind_of="shape")
+    causes = [f.cause for f in diagnose_recording(signals.recording).findings]
+    assert "retrace-shapes" in causes
+    assert "time-in-tracing" not in causes
+
+
+def test_the_diagnosis_has_it_first_where_types_change():
+    signals = traced(range(10, 30), kind_of="type")
+    causes = [f.cause for f in diagnose_recording(signals.recording).findings]
+    assert causes[:1] == ["time-in-tracing"]
