@@ -1,6 +1,7 @@
-"""Builds the one compiled part; everything else is in pyproject.toml.
+"""Builds the two compiled parts; everything else is in pyproject.toml.
 
-Without a compiler the install goes on: `quickfit.data.pixels` then resizes with Pillow.
+Without a compiler the install goes on: `quickfit.data.pixels` then resizes with Pillow, and
+`quickfit.probes` samples stacks in Python.
 """
 
 from setuptools import Extension, setup
@@ -18,7 +19,15 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,
-        )
+        ),
+        Extension(
+            "quickfit.probes._frames",
+            ["src/quickfit/probes/_frames.c"],
+            extra_compile_args=["-O2"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=True,
+        ),
     ],
     # One wheel for all versions of Python that are supported.
     options={"bdist_wheel": {"py_limited_api": "cp311"}},

@@ -1,11 +1,10 @@
 """Is the line that quickfit names the one that has the time? Small scripts, one hot statement each.
 
-    python benchmarks/lines.py [--only TEXT …] [--samples-only]
+    python benchmarks/lines.py [--only TEXT …]
 
 The hot statement of a case is marked `# HOT` and has more than 70 % of the time. The table says
 whether the hottest line of the recording is that line, one beside it, or another, and the share
-that the recording gives to the right line. `--samples-only` ignores the line times: what plain
-samples would say.
+that the recording gives to the right line.
 """
 
 from __future__ import annotations
@@ -300,11 +299,10 @@ def main() -> int:
     """Print the table; the exit code says whether a line was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--samples-only", action="store_true")
     options = parser.parse_args()
     print(ROW.format("hot statement", "line", "share", "samples", "named instead"))
     results = [
-        tried(name, options.samples_only)
+        tried(name)
         for name in CASES
         if not options.only or any(text in name for text in options.only)
     ]
@@ -312,7 +310,7 @@ def main() -> int:
     return int(any(result != "right" for result in results))
 
 
-def tried(name: str, samples_only: bool) -> str:
+def tried(name: str) -> str:
     """Run one case and print its row."""
     with tempfile.TemporaryDirectory(prefix="quickfit-lines-") as temp:
         folder = Path(temp).resolve()
@@ -323,10 +321,7 @@ def tried(name: str, samples_only: bool) -> str:
             cwd=folder, check=False, capture_output=True,
         )  # fmt: skip
         (recorded,) = (folder / ".quickfit" / "runs").glob("*.qfrun")
-        process = reader.read(recorded).main
-        if samples_only:
-            process.tables.pop("line_times", None)
-        return judged(name, folder, Samples(process))
+        return judged(name, folder, Samples(reader.read(recorded).main))
 
 
 def judged(name: str, folder: Path, samples: Samples) -> str:

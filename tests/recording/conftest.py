@@ -77,7 +77,6 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         ],
         "stacks": [(1, "main", "[1, 2]"), (2, "input", "[1]"), (3, "main", "[3, 2]")],
         "samples": [(101.0 + number / 2, number % 3 + 1, 1, 4) for number in range(20)],
-        "line_times": [(101.0, 2, 1, 0.25), (101.0, None, 2, 0.125)],
         "threads": [(101.0, 4711, "MainThread", "main", 1), (101.0, None, "", "input", 2)],
         "raises": [
             (102.0, 0.2, "input", "OSError", "no such file", SCRIPT, 2, SCRIPT, 3, 70),

@@ -30,6 +30,8 @@ def enter(loop: Loop, state: State) -> None:
     if loop not in state.loops:
         state.loops = [*state.loops[-MAX_LOOPS:], loop]
     state.loop_of_thread[loop.thread] = loop
+    if state.loops_changed is not None:
+        state.loops_changed()
 
 
 def leave(loop: Loop, state: State) -> None:
@@ -39,6 +41,8 @@ def leave(loop: Loop, state: State) -> None:
         del state.loop_of_thread[loop.thread]
         if loop.outer is not None and not loop.outer.is_over:
             state.loop_of_thread[loop.thread] = loop.outer
+    if state.loops_changed is not None:
+        state.loops_changed()
 
 
 def write(loop: Loop, state: State) -> None:

@@ -13,7 +13,8 @@ import threading
 from quickfit.probes import _thread_calls
 from quickfit.probes._state import Loop, State, now
 from quickfit.probes._thread_states import native_ids
-from quickfit.probes.stacks import Key, StackSampler, Standing
+from quickfit.probes.native_stacks import Key
+from quickfit.probes.stacks import StackSampler, Standing
 
 # Longer than most steps, and short enough to tell within ten seconds what a run is at.
 AFTER_S = 3.0

@@ -6,16 +6,20 @@ a hand-written step that takes the time.
 
 from __future__ import annotations
 
+import bisect
 import gc
 import json
 import operator
 import sys
 import threading
+from collections import deque
 from types import FrameType
 from typing import NamedTuple
 
+from quickfit.probes import native_stacks
 from quickfit.probes._places import absolute, is_user_file
 from quickfit.probes._state import State, now
+from quickfit.probes.native_stacks import Key, NativeStacks
 
 MAX_DEPTH = 80
 # Distinct stacks kept; a script that makes more is counted under the user's innermost line.
@@ -23,8 +27,6 @@ MAX_STACKS = 3_000
 # Functions of TensorFlow and Keras below which a thread runs the user's input code.
 _INPUT_FUNCTIONS = {"generator_py_func", "generator_next_fn", "get_tf_iterator", "get_index"}
 _INPUT_FILES = ("script_ops.py", "py_dataset_adapter.py", "from_generator_op.py")
-
-Key = tuple[tuple[str, int, str], ...]
 
 
 class Standing(NamedTuple):
@@ -46,26 +48,61 @@ class StackSampler:
     def __init__(self, state: State) -> None:
         self.state = state
         self.own_thread = 0
+        self.native: NativeStacks | None = None
         self._counts: dict[tuple[str, int | None, Key], int] = {}
         self._frame_ids: dict[tuple[str, int, str], int] = {}
         self._stack_ids: dict[tuple[str, Key], int] = {}
+        # The loops of the threads, whenever that changed since the last `write`.
+        self._loops: deque[tuple[int, dict[int, int], int | None]] = deque([(0, {}, None)])
+
+    def start(self) -> None:
+        """Prepare for samples on the thread that calls."""
+        self.own_thread = threading.get_ident()
+        self.native = native_stacks.start()
+        if self.native is not None:
+            self.state.loops_changed = self._note_loops
+            self._note_loops()
+        self.state.writer.add("meta", ("samples_native", str(self.native is not None).lower()))
+
+    def watch(self, seconds: float, every_s: float) -> bool:
+        """Sample without Python's lock for a while; tell whether that was ended by `wake`."""
+        assert self.native is not None
+        return self.native.watch(seconds, every_s, is_paused=self.state.is_paused)
 
     def sample(self) -> None:
-        """Look at every thread once."""
-        main = threading.main_thread().ident
-        loops = self.state.loop_of_thread
+        """Look at every thread once, with Python's lock."""
+        loops = {thread: loop.id for thread, loop in self.state.loop_of_thread.items()}
         active = self.state.active_loops()
         for thread, frame in all_frames().items():
-            if thread == self.own_thread:
-                continue
-            key, is_input = _walk(frame)
-            loop = loops.get(thread)
-            role = _role(is_main=thread == main or loop is not None, is_input=is_input)
-            if role == "other" and not any(is_user_file(file) for file, _, _ in key):
-                continue
-            loop = loop or (active[-1] if active else None)
-            entry = (role, loop.id if loop else None, key)
-            self._counts[entry] = self._counts.get(entry, 0) + 1
+            if thread != self.own_thread:
+                self._count(thread, _stack(frame), 1, loops, active[-1].id if active else None)
+
+    def _count(
+        self, thread: int, key: Key, seen: int, loops: dict[int, int], active: int | None
+    ) -> None:
+        loop, main = loops.get(thread), threading.main_thread().ident
+        role = _role(key, is_main=thread == main or loop is not None)
+        if role != "other" or any(is_user_file(file) for file, _, _ in key):
+            entry = (role, active if loop is None else loop, key)
+            self._counts[entry] = self._counts.get(entry, 0) + seen
+
+    def _note_loops(self) -> None:
+        """Note in which loop each thread is from now on; on whichever thread that changed."""
+        loops = {thread: loop.id for thread, loop in list(self.state.loop_of_thread.items())}
+        active = self.state.active_loops()
+        number = self._loops[-1][0] + 1
+        self._loops.append((number, loops, active[-1].id if active else None))
+        if self.native is not None:
+            self.native.mark(number)
+
+    def _take_native(self, native: NativeStacks) -> None:
+        at_begin = list(self._loops)
+        numbers = [number for number, _, _ in at_begin]
+        for stack in native.take():
+            at = max(bisect.bisect_right(numbers, stack.mark) - 1, 0)
+            self._count(stack.thread, stack.key, stack.seen, *at_begin[at][1:])
+        for _ in at_begin[:-1]:
+            self._loops.popleft()
 
     def standing(self) -> list[Standing]:
         """Return where every thread of the script is, also those without code of the user."""
@@ -73,13 +110,15 @@ class StackSampler:
         found = []
         for thread, frame in all_frames().items():
             if thread != self.own_thread:
-                key, is_input = _walk(frame)
-                role = _role(is_main=thread == main or thread in loops, is_input=is_input)
+                key = _stack(frame)
+                role = _role(key, is_main=thread == main or thread in loops)
                 found.append(Standing(thread, role, key))
         return found
 
     def write(self) -> None:
         """Record the counts since the last time."""
+        if self.native is not None:
+            self._take_native(self.native)
         at_s = now()
         counts, self._counts = self._counts, {}
         for (role, loop, key), seen in counts.items():
@@ -126,20 +165,22 @@ def all_frames() -> dict[int, FrameType]:
     return list(map(operator.call, _UNCOLLECTED))[1]  # type: ignore[return-value]
 
 
-def _role(*, is_main: bool, is_input: bool) -> str:
-    return "main" if is_main else "input" if is_input else "other"
+def _role(key: Key, *, is_main: bool) -> str:
+    if is_main:
+        return "main"
+    is_input = any(
+        function in _INPUT_FUNCTIONS or file.endswith(_INPUT_FILES) for file, _, function in key
+    )
+    return "input" if is_input else "other"
 
 
-def _walk(frame: FrameType | None) -> tuple[Key, bool]:
-    """Return a stack, innermost frame first, and whether it makes input."""
+def _stack(frame: FrameType | None) -> Key:
+    """Return a stack, innermost frame first."""
     frames: list[tuple[str, int, str]] = []
-    is_input = False
     while frame is not None and len(frames) < MAX_DEPTH:
         code = frame.f_code
         # Python 3.11 has no line for a frame that is just starting.
         line = frame.f_lineno or code.co_firstlineno
         frames.append((code.co_filename, line, code.co_name))
-        if code.co_name in _INPUT_FUNCTIONS or code.co_filename.endswith(_INPUT_FILES):
-            is_input = True
         frame = frame.f_back
-    return tuple(frames), is_input
+    return tuple(frames)

@@ -85,10 +85,6 @@ TABLES: dict[str, str] = {
     "stacks": "id INTEGER KEY, role TEXT, frames TEXT",
     # How often a stack was seen, per half second.
     "samples": "at_s REAL, stack INTEGER, loop INTEGER?, seen INTEGER",
-    # From short windows in which the lines of a thread are timed: of a stack at which samples are
-    # caught, the stacks that had the time before and in it. Without `caught`: the time of calls of
-    # Python functions by tf.data, which a sampler hardly sees.
-    "line_times": "at_s REAL, caught INTEGER?, stack INTEGER, seconds REAL",
     # Only while nothing moves: the stack that each thread of the script is at, when it changes.
     "threads": "at_s REAL, native_id INTEGER?, name TEXT, role TEXT, stack INTEGER",
     # One short look at a thread while nothing moves: the exceptions that it raised and caught.

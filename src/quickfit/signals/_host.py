@@ -36,8 +36,6 @@ class HotLine:
 
 # "Where was it when last seen" looks at the samples of this long before the end.
 LAST_SEEN_S = 1.5
-# Calls of input code that were timed for so many milliseconds say more than samples of it.
-MIN_TIMED_MS = 20
 # Functions whose time is known without samples.
 WATCHED_CALLS = {
     ("tensorflow", "_call"),
@@ -81,11 +79,6 @@ class HostSignals(RunSignals):
     def input_stacks(self) -> list[SampledStack]:
         """Return the samples of the threads and processes that make input."""
         stacks = [s for s in self._samples if s.role == "input"]
-        seen_steps = self._seen_steps
-        timed = Samples(self.process).timed_calls(seen_steps.begin_s, seen_steps.end_s)
-        if sum(s.seen for s in timed) >= MIN_TIMED_MS:
-            # A sampler sees only what gives up Python's lock.
-            stacks = timed
         for process in self.recording.others:
             steps = self._seen_steps
             workers = Samples(process).between(steps.begin_s, steps.end_s)

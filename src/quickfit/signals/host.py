@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,8 +33,6 @@ class SampledStack:
 # A line that calls several functions tells more than the slowest of them if it has so many times
 # its samples, and less than this share of them in one function.
 MUCH_MORE, MOST_OF = 2.0, 0.8
-# Timed code counts as if it were sampled so often.
-TIMED_S = 0.001
 COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")
 Place = tuple[str, int]
 # The user's frames of a stack, innermost first.
@@ -70,88 +67,17 @@ class Samples:
             for row in self.process.rows("stacks")
         }
 
-    @cached_property
-    def _ran(self) -> dict[tuple[str, Chain], list[tuple[tuple[Frame, ...], float]]]:
-        """By thread and the user's frames of a sample: where the time went that it stands for."""
-        windows: dict[tuple[str, Chain], dict[float, dict[tuple[Frame, ...], float]]] = {}
-        for row in self.process.rows("line_times"):
-            role, caught = self._stacks.get(row["caught"] or 0, ("", ()))
-            _, ran = self._stacks.get(row["stack"], ("", ()))
-            if caught and ran and row["seconds"] > 0:
-                of_line = windows.setdefault((role, chain_of(caught)), {})
-                parts = of_line.setdefault(row["at_s"], defaultdict(float))
-                parts[ran] += row["seconds"]
-        return {key: _usual_parts(list(of_line.values())) for key, of_line in windows.items()}
-
-    def stacks_behind(
-        self, role: str, frames: tuple[Frame, ...]
-    ) -> list[tuple[tuple[Frame, ...], float]]:
-        """Return the stacks that a sample stands for, each with its part of it.
-
-        The sampler waits for Python's lock, so that a thread may be seen a few statements after
-        the one that had the time. Where the lines were timed (`probes/line_times.py`), a sample is
-        shared out between the stacks that ran before it was taken.
-        """
-        chain = chain_of(frames)
-        # What was caught at its own line keeps its stack, which has all frames of libraries.
-        behind: dict[tuple[Frame, ...], float] = defaultdict(float)
-        for ran, part in self._ran.get((role, chain), ()):
-            behind[frames if chain_of(ran) == chain else ran] += part
-        return list(behind.items()) or [(frames, 1.0)]
-
     def between(self, begin_s: float, end_s: float) -> list[SampledStack]:
         """Return the stacks seen in a span of time, each with its count."""
         counts: Counter[int] = Counter()
         for row in self.process.rows("samples"):
             if begin_s <= row["at_s"] <= end_s + 1.0:
                 counts[row["stack"]] += row["seen"]
-        found: dict[tuple[str, tuple[Frame, ...]], float] = defaultdict(float)
-        for stack, seen in counts.items():
-            if stack in self._stacks:
-                role, frames = self._stacks[stack]
-                for ran, part in self.stacks_behind(role, frames):
-                    found[role, ran] += seen * part
-        # Whole samples, as many as there were.
-        until = [0, *map(round, itertools.accumulate(found.values()))]
-        whole = [after - before for before, after in itertools.pairwise(until)]
         return [
-            SampledStack(role, frames, seen)
-            for (role, frames), seen in zip(found, whole, strict=True)
-            if seen
+            SampledStack(*self._stacks[stack], seen)
+            for stack, seen in counts.items()
+            if stack in self._stacks
         ]
-
-    def timed_calls(self, begin_s: float, end_s: float) -> list[SampledStack]:
-        """Return what ran in the timed calls of input code; a millisecond counts as a sample."""
-        times: dict[int, float] = defaultdict(float)
-        for row in self.process.rows("line_times"):
-            if row["caught"] is None and begin_s <= row["at_s"] <= end_s + 1.0:
-                times[row["stack"]] += row["seconds"]
-        return [
-            SampledStack(*self._stacks[stack], round(seconds / TIMED_S))
-            for stack, seconds in times.items()
-            if stack in self._stacks and seconds > TIMED_S / 2
-        ]
-
-
-def _usual_parts(
-    windows: list[dict[tuple[Frame, ...], float]],
-) -> list[tuple[tuple[Frame, ...], float]]:
-    """Return where the time before a line usually went, as parts of one.
-
-    Every window counts alike, and the median over them decides: what ran before a loop once, for
-    long, says nothing about its other turns.
-    """
-    shares = [
-        {ran: seconds / sum(parts.values()) for ran, seconds in parts.items()} for parts in windows
-    ]
-    usual = {
-        ran: statistics.median(share.get(ran, 0.0) for share in shares)
-        for ran in dict.fromkeys(ran for share in shares for ran in share)
-    }
-    if not any(usual.values()):  # each window saw another stack
-        usual = {ran: sum(s.get(ran, 0.0) for s in shares) for ran in usual}
-    total = sum(usual.values())
-    return [(ran, part / total) for ran, part in usual.items() if part > 0]
 
 
 def hottest_user_line(

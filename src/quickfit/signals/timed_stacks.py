@@ -1,8 +1,8 @@
 """How long each sampled stack lasted.
 
-A recording counts stacks per half second. While C code holds Python's lock nothing is sampled;
-the first sample after such a gap comes at once and ends its window, so that what a window is too
-long for its samples belongs to its last row.
+A recording counts stacks per half second. Where they are sampled in Python, nothing is seen while
+C code holds Python's lock; the first sample after such a gap comes at once and ends its window,
+so that what a window is too long for its samples belongs to its last row.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ class StackClock:
     """The main thread's stacks of one process, for many spans of time."""
 
     def __init__(self, process: ProcessRecording) -> None:
-        self._samples = Samples(process)
-        known = self._samples._stacks
+        known = Samples(process)._stacks
         self._windows: list[_Window] = []
         for row in process.rows("samples"):
             if not self._windows or row["at_s"] > self._windows[-1].end_s:
@@ -101,9 +100,8 @@ class StackClock:
             return []
         scale = (end_s - begin_s) / total_s
         return [
-            TimedStack(frames, stack.loop, stack.seconds * scale * part, stack.seen * part)
+            TimedStack(stack.frames, stack.loop, stack.seconds * scale, stack.seen)
             for stack in found
-            for frames, part in self._samples.stacks_behind("main", stack.frames)
         ]
 
 

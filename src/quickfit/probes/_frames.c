@@ -1,0 +1,441 @@
+/* Reads the Python stacks of all threads without Python's lock, and without touching anything.
+ *
+ * A sampler written in Python sees a thread where it gives up the lock, not where it spends its
+ * time. This one only reads: every load goes through the kernel (process_vm_readv on our own
+ * process), so that memory which is freed or changed meanwhile gives a failed or a strange read,
+ * never a crash. Strange reads are dropped. Nothing is ever written, referenced or called.
+ *
+ * Where things lie is learned in Python (native_stacks.py) on our own thread and given to
+ * `configure`. What is read of a code object is copied: its names and its table of lines.
+ */
+#define PY_SSIZE_T_CLEAN
+#define _GNU_SOURCE
+#include <Python.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Not in the limited API, but exported by every version. The function is a plain load. */
+extern void *PyInterpreterState_ThreadHead(PyInterpreterState *);
+extern PyTypeObject PyCode_Type;
+
+enum { MAX_DEPTH = 80, MAX_THREADS = 64, MAX_CODES = 1 << 15, SLOTS = 1 << 16 };
+enum { MAX_TEXT = 4096, MAX_TABLE = 1 << 18, MAX_STACKS = 4096, TRIES = 3 };
+enum { OBJECT_BYTES = 256, FRAME_BYTES = 80, STATE_BYTES = 256 };
+
+typedef struct {
+    Py_ssize_t next, ident, top, top_in;             /* in a thread's state; in what `top` points at */
+    Py_ssize_t code, previous, instr;                /* in a frame */
+    Py_ssize_t first_line, file, name, lines, begin; /* in a code object */
+    Py_ssize_t ascii, compact;                       /* where the characters of a string begin */
+} Layout;
+
+typedef struct {
+    uintptr_t code, file, name, lines;
+    int64_t units, first_line;
+} Code;
+
+/* Memory of ours that was read in one go: frames of one thread lie close to each other. */
+typedef struct {
+    uintptr_t begin;
+    size_t size;
+    unsigned char bytes[4096];
+} Window;
+
+typedef struct {
+    uint64_t hash, tag, ident, seen;
+    size_t begin, depth;
+} Stack;
+
+static Layout at;
+static uintptr_t code_type, text_type, bytes_type;
+static PyInterpreterState *interpreter;
+static pid_t self;
+
+static Code codes[MAX_CODES];
+static uint32_t slots[SLOTS]; /* a code's number plus one */
+static uint32_t code_count, told_codes;
+/* By code: in which round of samples it was last looked at. Once in half a second is enough. */
+static uint32_t looked_in[MAX_CODES], round_number;
+
+static Stack stacks[MAX_STACKS];
+static size_t stack_count;
+static uint64_t *frames;
+static size_t frame_count, frame_room;
+
+static volatile uint64_t loop_tag;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake_up;
+static int is_woken;
+
+static int copy(void *to, uintptr_t from, size_t size) {
+    struct iovec local = {to, size}, remote = {(void *)from, size};
+    return from && process_vm_readv(self, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+static uintptr_t word(const unsigned char *object, Py_ssize_t offset) {
+    uintptr_t value;
+    memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+static uintptr_t top_frame(const unsigned char *state) {
+    uintptr_t top = word(state, at.top);
+    if (at.top_in >= 0 && !copy(&top, top + at.top_in, sizeof top))
+        return 0;
+    return top;
+}
+
+/* Return the bytes of a frame, or NULL where nothing can be read. Older frames lie below. */
+static const unsigned char *frame_at(uintptr_t frame, Window *window) {
+    if (frame < window->begin || frame + FRAME_BYTES > window->begin + window->size) {
+        window->size = sizeof window->bytes;
+        window->begin = frame + FRAME_BYTES - window->size;
+        if (!copy(window->bytes, window->begin, window->size)) {
+            window->size = FRAME_BYTES; /* below it nothing is mapped */
+            window->begin = frame;
+            if (!copy(window->bytes, window->begin, window->size))
+                return NULL;
+        }
+    }
+    return window->bytes + (frame - window->begin);
+}
+
+/* Return the number of a code object, or -1 if there is none at that address. */
+static int64_t code_number(uintptr_t address) {
+    unsigned char object[OBJECT_BYTES];
+    Code code = {.code = address};
+    int32_t first_line;
+    uint32_t first_slot = (uint32_t)((address >> 4) * 2654435761u) % SLOTS, slot = first_slot;
+    for (; slots[slot]; slot = (slot + 1) % SLOTS) {
+        uint32_t number = slots[slot] - 1;
+        if (codes[number].code == address && looked_in[number] == round_number)
+            return number;
+    }
+    if (!copy(object, address, (size_t)at.lines + 8) || word(object, 8) != code_type)
+        return -1;
+    code.units = (int64_t)word(object, 16);
+    memcpy(&first_line, object + at.first_line, sizeof first_line);
+    code.first_line = first_line;
+    code.file = word(object, at.file);
+    code.name = word(object, at.name);
+    code.lines = word(object, at.lines);
+    for (slot = first_slot; slots[slot]; slot = (slot + 1) % SLOTS)
+        if (memcmp(&codes[slots[slot] - 1], &code, sizeof code) == 0) {
+            looked_in[slots[slot] - 1] = round_number;
+            return slots[slot] - 1;
+        }
+    if (code_count == MAX_CODES)
+        return -1;
+    codes[code_count] = code;
+    looked_in[code_count] = round_number;
+    slots[slot] = ++code_count;
+    return code_count - 1;
+}
+
+/* Write a thread's frames, innermost first; return how many, 0 where they could not be read. */
+static size_t walk(const unsigned char *state, uintptr_t address, uint64_t *out) {
+    for (int tried = 0; tried < TRIES; tried++) {
+        uintptr_t top = top_frame(state), frame = top;
+        size_t depth = 0;
+        int is_good = 1;
+        Window window;
+        window.begin = window.size = 0;
+        while (frame && depth < MAX_DEPTH) {
+            const unsigned char *object = frame_at(frame, &window);
+            if (!object) {
+                is_good = 0;
+                break;
+            }
+            int64_t number = code_number(word(object, at.code));
+            if (number >= 0) {
+                int64_t instr = (int64_t)word(object, at.instr) -
+                                (int64_t)(word(object, at.code) + (uintptr_t)at.begin);
+                if (instr < -4 || instr > 2 * codes[number].units)
+                    is_good = 0;
+                else
+                    out[depth++] = (uint64_t)number << 32 | (uint32_t)(instr < 0 ? 0 : instr);
+            }
+            frame = word(object, at.previous);
+        }
+        unsigned char again[STATE_BYTES];
+        if (!copy(again, address, (size_t)at.top + 8))
+            return 0;
+        if (is_good && top_frame(again) == top)
+            return depth;
+        if (tried == TRIES - 1)
+            return is_good ? depth : 0;
+        memcpy((unsigned char *)state, again, (size_t)at.top + 8);
+    }
+    return 0;
+}
+
+static void count(uint64_t tag, uint64_t ident, const uint64_t *found, size_t depth) {
+    uint64_t hash = 1469598103934665603u ^ tag ^ ident * 31;
+    for (size_t i = 0; i < depth; i++)
+        hash = (hash ^ found[i]) * 1099511628211u;
+    for (size_t i = stack_count; i-- > 0;)
+        if (stacks[i].hash == hash && stacks[i].depth == depth) {
+            stacks[i].seen++;
+            return;
+        }
+    if (stack_count == MAX_STACKS)
+        return;
+    if (frame_count + depth > frame_room) {
+        size_t room = 2 * frame_room + 16 * MAX_DEPTH;
+        uint64_t *larger = realloc(frames, room * sizeof *frames);
+        if (!larger)
+            return;
+        frames = larger;
+        frame_room = room;
+    }
+    memcpy(frames + frame_count, found, depth * sizeof *found);
+    stacks[stack_count++] = (Stack){hash, tag, ident, 1, frame_count, depth};
+    frame_count += depth;
+}
+
+static void sample(uint64_t own) {
+    uintptr_t address = (uintptr_t)PyInterpreterState_ThreadHead(interpreter);
+    for (int seen = 0; address && seen < MAX_THREADS; seen++) {
+        unsigned char state[STATE_BYTES];
+        uint64_t found[MAX_DEPTH];
+        size_t size = (size_t)(at.ident > at.top ? at.ident : at.top) + 8;
+        if (!copy(state, address, size))
+            return;
+        uint64_t ident = word(state, at.ident);
+        uintptr_t next = word(state, at.next);
+        if (ident != own) {
+            uint64_t tag = loop_tag;
+            size_t depth = walk(state, address, found);
+            if (depth)
+                count(tag, ident, found, depth);
+        }
+        address = next;
+    }
+}
+
+static void add_seconds(struct timespec *when, double seconds) {
+    int64_t nanos = when->tv_nsec + (int64_t)(seconds * 1e9);
+    when->tv_sec += nanos / 1000000000;
+    when->tv_nsec = nanos % 1000000000;
+}
+
+static int is_before(const struct timespec *one, const struct timespec *two) {
+    return one->tv_sec != two->tv_sec ? one->tv_sec < two->tv_sec : one->tv_nsec < two->tv_nsec;
+}
+
+/* Sample for so long or until woken, without Python's lock. Return whether it was woken. */
+static PyObject *watch(PyObject *module, PyObject *args) {
+    double seconds, every_s;
+    unsigned long long own;
+    int woken, wants_stacks;
+    if (!PyArg_ParseTuple(args, "ddKp", &seconds, &every_s, &own, &wants_stacks))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    struct timespec now, end, next;
+    self = getpid();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    end = next = now;
+    add_seconds(&end, seconds);
+    pthread_mutex_lock(&mutex);
+    while (!is_woken && is_before(&now, &end)) {
+        add_seconds(&next, every_s);
+        if (is_before(&next, &now)) /* we had no core for a while */
+            next = now;
+        const struct timespec *until = is_before(&next, &end) ? &next : &end;
+        while (!is_woken && is_before(&now, until)) {
+            pthread_cond_timedwait(&wake_up, &mutex, until);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        }
+        if (wants_stacks && !is_woken)
+            sample(own);
+    }
+    woken = is_woken;
+    is_woken = 0;
+    pthread_mutex_unlock(&mutex);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(woken);
+}
+
+static PyObject *wake(PyObject *module, PyObject *unused) {
+    pthread_mutex_lock(&mutex);
+    is_woken = 1;
+    pthread_cond_signal(&wake_up);
+    pthread_mutex_unlock(&mutex);
+    Py_RETURN_NONE;
+}
+
+/* Remember the number of a constellation of loops; samples carry the one they were taken in. */
+static PyObject *mark(PyObject *module, PyObject *number) {
+    uint64_t tag = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    loop_tag = tag;
+    Py_RETURN_NONE;
+}
+
+static PyObject *text_at(uintptr_t address) {
+    unsigned char head[64];
+    char text[4 * MAX_TEXT];
+    if (!copy(head, address, sizeof head) || word(head, 8) != text_type)
+        Py_RETURN_NONE;
+    uint64_t length = word(head, 16);
+    uint32_t state;
+    memcpy(&state, head + 32, sizeof state);
+    unsigned kind = state >> 2 & 7, is_ascii = state >> 6 & 1;
+    if (length > MAX_TEXT || (kind != 1 && kind != 2 && kind != 4))
+        Py_RETURN_NONE;
+    if (!copy(text, address + (uintptr_t)(is_ascii ? at.ascii : at.compact), length * kind))
+        return length ? Py_NewRef(Py_None) : PyUnicode_FromString("");
+    int order = -1;
+    if (kind == 1)
+        return PyUnicode_DecodeLatin1(text, (Py_ssize_t)length, NULL);
+    if (kind == 2)
+        return PyUnicode_DecodeUTF16(text, (Py_ssize_t)(2 * length), "replace", &order);
+    return PyUnicode_DecodeUTF32(text, (Py_ssize_t)(4 * length), "replace", &order);
+}
+
+static PyObject *bytes_at(uintptr_t address) {
+    unsigned char head[32];
+    if (!copy(head, address, sizeof head) || word(head, 8) != bytes_type)
+        Py_RETURN_NONE;
+    uint64_t length = word(head, 16);
+    char *data = length <= MAX_TABLE ? malloc(length + 1) : NULL;
+    PyObject *found = NULL;
+    if (data && copy(data, address + 32, length))
+        found = PyBytes_FromStringAndSize(data, (Py_ssize_t)length);
+    free(data);
+    if (found || PyErr_Occurred())
+        return found;
+    Py_RETURN_NONE;
+}
+
+/* Return the code objects that are new, and the stacks with their counts, and forget the stacks.
+ *
+ * With Python's lock. A code object may be gone by now, or another one be in its place: it is
+ * looked at again, and what has changed since has no name.
+ */
+static PyObject *drain(PyObject *module, PyObject *unused) {
+    PyObject *fresh = PyList_New(0), *counted = PyList_New(0);
+    if (!fresh || !counted)
+        goto failed;
+    self = getpid();
+    round_number++;
+    for (; told_codes < code_count; told_codes++) {
+        Code known = codes[told_codes];
+        int is_same = code_number(known.code) == (int64_t)told_codes;
+        PyObject *entry = is_same ? Py_BuildValue("(NNiN)", text_at(known.file), text_at(known.name),
+                                                  (int)known.first_line, bytes_at(known.lines))
+                                  : Py_BuildValue("(OOiO)", Py_None, Py_None, 0, Py_None);
+        if (!entry || PyList_Append(fresh, entry) < 0) {
+            Py_XDECREF(entry);
+            goto failed;
+        }
+        Py_DECREF(entry);
+    }
+    for (size_t i = 0; i < stack_count; i++) {
+        Stack *one = &stacks[i];
+        PyObject *entry = Py_BuildValue("(KKKy#)", one->tag, one->ident, one->seen,
+                                        (const char *)(frames + one->begin),
+                                        (Py_ssize_t)(one->depth * sizeof *frames));
+        if (!entry || PyList_Append(counted, entry) < 0) {
+            Py_XDECREF(entry);
+            goto failed;
+        }
+        Py_DECREF(entry);
+    }
+    stack_count = frame_count = 0;
+    return Py_BuildValue("(NN)", fresh, counted);
+failed:
+    Py_XDECREF(fresh);
+    Py_XDECREF(counted);
+    return NULL;
+}
+
+/* Look at every thread once, with Python's lock: for the check of what was learned. */
+static PyObject *look(PyObject *module, PyObject *unused) {
+    self = getpid();
+    sample(0);
+    Py_RETURN_NONE;
+}
+
+/* Return where in memory of ours a value stands; -1 unless it is at one place. */
+static Py_ssize_t place_of(const void *memory, Py_ssize_t size, uint64_t value, Py_ssize_t bytes) {
+    Py_ssize_t found = -1;
+    for (Py_ssize_t offset = 0; offset < size; offset += bytes)
+        if (memcmp((const char *)memory + offset, &value, (size_t)bytes) == 0) {
+            if (found >= 0)
+                return -1;
+            found = offset;
+        }
+    return found;
+}
+
+/* The same of a part of a code object. */
+static Py_ssize_t place_of_part(PyObject *code, const char *name, Py_ssize_t size) {
+    PyObject *part = PyObject_GetAttrString(code, name);
+    if (!part)
+        return -1;
+    Py_ssize_t found = place_of(code, size, (uintptr_t)part, 8);
+    Py_DECREF(part);
+    return found;
+}
+
+/* Take the layout: what is known of the version, and a code object to learn the rest from. */
+static PyObject *configure(PyObject *module, PyObject *args) {
+    pthread_condattr_t clock;
+    PyObject *code;
+    int first_line;
+    unsigned long long ident;
+    if (!PyArg_ParseTuple(args, "(nnnnnn)nnnOiK", &at.next, &at.top, &at.top_in, &at.code, &at.previous,
+                          &at.instr, &at.begin, &at.ascii, &at.compact, &code, &first_line, &ident))
+        return NULL;
+    at.ident = place_of(PyThreadState_Get(), STATE_BYTES, ident, 8);
+    at.first_line = place_of(code, at.begin, (uint64_t)first_line, 4);
+    at.file = place_of_part(code, "co_filename", at.begin);
+    at.name = place_of_part(code, "co_name", at.begin);
+    at.lines = place_of_part(code, "co_linetable", at.begin);
+    if (PyErr_Occurred())
+        return NULL;
+    if (at.ident < 0 || at.first_line < 0 || at.file < 0 || at.name < 0 || at.lines < 0 ||
+        at.lines + 8 > OBJECT_BYTES || at.first_line > at.lines || at.file > at.lines) {
+        PyErr_SetString(PyExc_ValueError, "this Python keeps its frames at unknown places");
+        return NULL;
+    }
+    code_type = (uintptr_t)&PyCode_Type;
+    text_type = (uintptr_t)&PyUnicode_Type;
+    bytes_type = (uintptr_t)&PyBytes_Type;
+    interpreter = PyInterpreterState_Get();
+    code_count = told_codes = 0;
+    stack_count = frame_count = 0;
+    memset(slots, 0, sizeof slots);
+    /* A child of a fork has the mutex as it was: nobody holds it there. */
+    pthread_mutex_init(&mutex, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&wake_up, &clock);
+    pthread_condattr_destroy(&clock);
+    is_woken = 0;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"configure", configure, METH_VARARGS, "Take the layout of Python's structures; forget all."},
+    {"look", look, METH_NOARGS, "Sample every thread once, now."},
+    {"watch", watch, METH_VARARGS, "Sample for so long, or until `wake`; tell whether woken."},
+    {"wake", wake, METH_NOARGS, "End `watch` on another thread."},
+    {"mark", mark, METH_O, "Give the samples from now on a number."},
+    {"drain", drain, METH_NOARGS, "Return new code objects, and the stacks since the last time."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_frames", "Stacks of all threads, read without Python's lock.", -1,
+    functions, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__frames(void) { return PyModule_Create(&definition); }
