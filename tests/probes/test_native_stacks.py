@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -125,6 +127,43 @@ print(stacks > 500)
 """
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, timeout=120)
     assert (done.stdout, done.returncode) == (b"True\n", 0), done.stderr
+
+
+def test_whatever_is_read_is_survived(tmp_path):
+    """Every fiftieth read is spoilt: addresses, lengths, types, numbers."""
+    include, source = sysconfig.get_path("include"), Path(native_stacks.__file__).parent
+    spoilt = tmp_path / "_frames.abi3.so"
+    macros = ("-DPy_LIMITED_API=0x030B0000", "-DSPOIL_ONE_IN=50")
+    flags = ("-shared", "-fPIC", "-O2", f"-I{include}", *macros)
+    subprocess.run(["gcc", *flags, source / "_frames.c", "-o", spoilt], check=True)
+    script = """
+import importlib.util, sys, threading, time
+from quickfit.probes import native_stacks
+import quickfit.probes as probes
+spec = importlib.util.spec_from_file_location("_frames", sys.argv[1])
+probes._frames = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(probes._frames)
+native = native_stacks.NativeStacks(native_stacks._configured())
+end = time.monotonic() + 6
+def deep(n):
+    return deep(n - 1) if n else (sum(i for i in range(30)), time.sleep(0.0001))
+def work():
+    while time.monotonic() < end:
+        deep(30)
+for _ in range(3):
+    threading.Thread(target=work).start()
+stacks = 0
+while time.monotonic() < end:
+    native.watch(0.05, 0.00005)
+    stacks += sum(stack.seen for stack in native.take())
+print(stacks > 200)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "_frames.abi3.so"],
+        capture_output=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.returncode) == (b"True\n", 0), (done.stderr, done.returncode)
 
 
 def test_it_is_woken_at_once_and_also_before_it_sleeps(native):

@@ -24,7 +24,7 @@ extern void *PyInterpreterState_ThreadHead(PyInterpreterState *);
 extern PyTypeObject PyCode_Type;
 
 enum { MAX_DEPTH = 80, MAX_THREADS = 64, MAX_CODES = 1 << 15, SLOTS = 1 << 16 };
-enum { MAX_TEXT = 4096, MAX_TABLE = 1 << 18, MAX_STACKS = 4096, TRIES = 3 };
+enum { MAX_TEXT = 4096, MAX_TABLE = 1 << 18, MAX_UNITS = 1 << 20, MAX_STACKS = 4096, TRIES = 3 };
 enum { OBJECT_BYTES = 256, FRAME_BYTES = 80, STATE_BYTES = 256 };
 
 typedef struct {
@@ -72,9 +72,18 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake_up;
 static int is_woken;
 
+/* Nothing that was copied is trusted: it may be anything by now, or be half changed. */
 static int copy(void *to, uintptr_t from, size_t size) {
     struct iovec local = {to, size}, remote = {(void *)from, size};
-    return from && process_vm_readv(self, &local, 1, &remote, 1, 0) == (ssize_t)size;
+    int is_copied = process_vm_readv(self, &local, 1, &remote, 1, 0) == (ssize_t)size;
+#ifdef SPOIL_ONE_IN
+    /* For the test that everything is survived. */
+    if (is_copied && size >= 8 && rand() % SPOIL_ONE_IN == 0) {
+        uint64_t spoilt = rand() % 2 ? (uint64_t)rand() << (rand() % 64) : (uint64_t)-(rand() % 200);
+        memcpy((char *)to + 8 * ((size_t)rand() % (size / 8)), &spoilt, sizeof spoilt);
+    }
+#endif
+    return is_copied;
 }
 
 static uintptr_t word(const unsigned char *object, Py_ssize_t offset) {
@@ -92,14 +101,17 @@ static uintptr_t top_frame(const unsigned char *state) {
 
 /* Return the bytes of a frame, or NULL where nothing can be read. Older frames lie below. */
 static const unsigned char *frame_at(uintptr_t frame, Window *window) {
-    if (frame < window->begin || frame + FRAME_BYTES > window->begin + window->size) {
+    if (window->size < FRAME_BYTES || frame < window->begin ||
+        frame - window->begin > window->size - FRAME_BYTES) {
         window->size = sizeof window->bytes;
         window->begin = frame + FRAME_BYTES - window->size;
         if (!copy(window->bytes, window->begin, window->size)) {
             window->size = FRAME_BYTES; /* below it nothing is mapped */
             window->begin = frame;
-            if (!copy(window->bytes, window->begin, window->size))
+            if (!copy(window->bytes, window->begin, window->size)) {
+                window->size = 0;
                 return NULL;
+            }
         }
     }
     return window->bytes + (frame - window->begin);
@@ -119,6 +131,8 @@ static int64_t code_number(uintptr_t address) {
     if (!copy(object, address, (size_t)at.lines + 8) || word(object, 8) != code_type)
         return -1;
     code.units = (int64_t)word(object, 16);
+    if (code.units < 0 || code.units > MAX_UNITS)
+        return -1;
     memcpy(&first_line, object + at.first_line, sizeof first_line);
     code.first_line = first_line;
     code.file = word(object, at.file);
@@ -138,14 +152,15 @@ static int64_t code_number(uintptr_t address) {
 }
 
 /* Write a thread's frames, innermost first; return how many, 0 where they could not be read. */
-static size_t walk(const unsigned char *state, uintptr_t address, uint64_t *out) {
+static size_t walk(unsigned char *state, uintptr_t address, uint64_t *out) {
     for (int tried = 0; tried < TRIES; tried++) {
         uintptr_t top = top_frame(state), frame = top;
         size_t depth = 0;
         int is_good = 1;
         Window window;
         window.begin = window.size = 0;
-        while (frame && depth < MAX_DEPTH) {
+        /* A chain of spoilt frames may be a ring. */
+        for (int hops = 0; frame && depth < MAX_DEPTH && hops < 2 * MAX_DEPTH; hops++) {
             const unsigned char *object = frame_at(frame, &window);
             if (!object) {
                 is_good = 0;
@@ -153,8 +168,8 @@ static size_t walk(const unsigned char *state, uintptr_t address, uint64_t *out)
             }
             int64_t number = code_number(word(object, at.code));
             if (number >= 0) {
-                int64_t instr = (int64_t)word(object, at.instr) -
-                                (int64_t)(word(object, at.code) + (uintptr_t)at.begin);
+                uintptr_t begin = word(object, at.code) + (uintptr_t)at.begin;
+                int64_t instr = (int64_t)(word(object, at.instr) - begin);
                 if (instr < -4 || instr > 2 * codes[number].units)
                     is_good = 0;
                 else
@@ -169,7 +184,7 @@ static size_t walk(const unsigned char *state, uintptr_t address, uint64_t *out)
             return depth;
         if (tried == TRIES - 1)
             return is_good ? depth : 0;
-        memcpy((unsigned char *)state, again, (size_t)at.top + 8);
+        memcpy(state, again, (size_t)at.top + 8);
     }
     return 0;
 }

@@ -101,7 +101,7 @@ class NativeStacks:
         if frame not in self._lines:
             number, instruction = frame >> 32, frame & 0xFFFFFFFF
             file, name, first_line, table = self._codes[number]
-            if file is None or name is None or table is None or file == _SHIM:
+            if file is None or name is None or table is None or first_line < 0 or file == _SHIM:
                 self._lines[frame] = None  # it was gone before it could be asked, or is Python's
             else:
                 if number not in self._starts:
