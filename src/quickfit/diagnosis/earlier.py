@@ -18,10 +18,15 @@ def early_verdict(
     early = recording.run.get("early")
     if not isinstance(early, dict) or "headline" not in early:
         return None
-    causes = [finding.cause for finding in findings if finding.severity != Severity.MENTION]
+    told = [finding for finding in findings if finding.severity != Severity.MENTION]
     first = [str(cause) for cause in early.get("causes") or ()][:1]
-    # A cause that is still reported holds, also behind one that came to weigh more.
-    held = first[0] in causes if first else verdict == early.get("verdict") and not causes
+    if first:
+        # A cause that is still reported holds, also behind one that came to weigh more.
+        held = first[0] in {finding.cause for finding in told}
+    else:
+        # What was said of the script holds on a machine that got busy.
+        held = all(finding.is_of_machine for finding in told)
+        held = held and (bool(told) or verdict == early.get("verdict"))
     why = "" if held else _why_gone(first[0] if first else "", findings, not_checked)
     return EarlyVerdict(str(early["headline"]), int(early.get("at_step") or 0), held, why)
 

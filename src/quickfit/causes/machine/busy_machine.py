@@ -26,7 +26,7 @@ as they run Python. A helper of another kind (a decoder, a database) is counted 
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
@@ -121,7 +121,6 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return Fix(
         title="Run it when the machine is free, or on another one",
         kind=FixClass.SHOW_ONLY,
-        example=example(__doc__ or "", "Use instead"),
         note="Other findings of this run may be caused by it: look at them again without it.",
     )
 

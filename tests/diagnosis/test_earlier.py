@@ -1,0 +1,33 @@
+"""What was said during a run is held against what the whole of it shows."""
+
+import dataclasses
+
+import pytest
+
+from diagnosis.test_engine import finding
+from quickfit.diagnosis.earlier import early_verdict
+from quickfit.findings import Severity
+
+from builders import recording
+
+MACHINE = dataclasses.replace(finding("busy-machine", 2.0, 0.5), is_of_machine=True)
+SLOW = finding("sequential-map", 1.5, 0.3, "input_wait")
+MENTION = dataclasses.replace(SLOW, severity=Severity.MENTION)
+
+
+@pytest.mark.parametrize(
+    ("findings", "verdict", "is_held"),
+    [
+        pytest.param([], "compute-bound", True, id="the same"),
+        pytest.param([MACHINE], "findings", True, id="the machine got busy"),
+        pytest.param([MENTION], "compute-bound", True, id="something small beside it"),
+        pytest.param([SLOW], "findings", False, id="a cause of the script"),
+        pytest.param([], "nothing-large", False, id="another verdict"),
+    ],
+)
+def test_compute_bound_holds_unless_the_script_itself_turned_out_otherwise(
+    findings, verdict, is_held
+):
+    early = {"headline": "compute-bound", "verdict": "compute-bound", "causes": [], "at_step": 6}
+    run = recording(run={"exit_code": 0, "signal": None, "early": early})
+    assert early_verdict(run, verdict, findings, []).held == is_held
