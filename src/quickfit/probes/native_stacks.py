@@ -9,7 +9,6 @@ a Python that is built differently has the sampler in Python (`stacks.py`).
 
 from __future__ import annotations
 
-import bisect
 import sys
 import threading
 from array import array
@@ -75,7 +74,6 @@ class NativeStacks:
         self._frames = frames
         self._codes: list[tuple[str | None, str | None, int, bytes | None]] = []
         self._lines: dict[int, CodeLine | None] = {}
-        self._starts: dict[int, tuple[list[int], list[int]]] = {}
         self._keys: dict[bytes, Key] = {}
 
     def watch(self, seconds: float, every_s: float, *, is_paused: bool = False) -> bool:
@@ -104,23 +102,9 @@ class NativeStacks:
             if file is None or name is None or table is None or first_line < 0 or file == _SHIM:
                 self._lines[frame] = None  # it was gone before it could be asked, or is Python's
             else:
-                if number not in self._starts:
-                    self._starts[number] = _line_starts(first_line, table)
-                starts, lines = self._starts[number]
-                at = bisect.bisect_right(starts, instruction) - 1
-                self._lines[frame] = (file, lines[at] if at >= 0 else first_line, name)
+                line = self._frames.line_of(table, first_line, instruction)
+                self._lines[frame] = (file, line, name)
         return self._lines[frame]
-
-
-def _line_starts(first_line: int, table: bytes) -> tuple[list[int], list[int]]:
-    """Return where the code of each line begins, and the line; a line that is none is the last."""
-    plain = _line_starts.__code__.replace(co_linetable=table, co_firstlineno=first_line)
-    starts: list[int] = []
-    lines: list[int] = []
-    for begin, _, line in plain.co_lines():
-        starts.append(begin)
-        lines.append(line or (lines[-1] if lines else first_line))
-    return starts, lines
 
 
 def start() -> NativeStacks | None:
@@ -139,7 +123,7 @@ def _configured() -> ModuleType | None:
     if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():
         return None  # its objects look different
     # Of which every part stands at one place.
-    sample = _line_starts.__code__.replace(co_firstlineno=_FIRST_LINE, co_qualname="sample")
+    sample = start.__code__.replace(co_firstlineno=_FIRST_LINE, co_qualname="sample")
     try:
         from quickfit.probes import _frames  # type: ignore[attr-defined]
 
