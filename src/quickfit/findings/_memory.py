@@ -56,7 +56,7 @@ class MemoryAccount:
     Args:
         at_s: when that was, on the clock of the recording.
         end_bytes: what it held when it was last read.
-        limit_bytes: what the container, or else the machine, can give; None where nobody tells.
+        limit_bytes: what the container, or else the machine, can give; None where it is unknown.
         growth: of the whole while steps ran, where it goes on.
     """
 

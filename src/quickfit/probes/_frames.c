@@ -468,7 +468,7 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     code_count = told_codes = 0;
     stack_count = frame_count = 0;
     memset(slots, 0, sizeof slots);
-    /* A child of a fork has the mutex as it was: nobody holds it there. */
+    /* A child of a fork has the mutex as it was, and no thread that holds it. */
     pthread_mutex_init(&mutex, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

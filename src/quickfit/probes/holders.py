@@ -153,7 +153,7 @@ class _Look:
 
     def __init__(self, until_s: float) -> None:
         self.until_s = until_s
-        # By id, as long as the look lasts; everything is held by somebody meanwhile or was then.
+        # By id, as long as the look lasts; everything is alive meanwhile, or was then.
         self.holders: dict[int, Holder] = {}
         self.seen: set[int] = set()
         self.arrays = array_classes()

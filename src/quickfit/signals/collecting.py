@@ -24,7 +24,7 @@ class Collecting:
     Args:
         share: of the time.
         full: full collections.
-        objects: how many objects it knows, as counted last; None where nobody counted.
+        objects: how many objects it knows, as counted last; None where that was not counted.
         called_at: the line that calls `gc.collect()` most; None where Python calls it by itself.
         made_at: then, the line at which objects are made that set it off; None where unclear.
         samples_share: of the main thread's samples at that line.

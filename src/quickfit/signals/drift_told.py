@@ -11,7 +11,7 @@ from quickfit.signals.drift_lines import GrownLine
 
 # Cores that other programs use more than at first: from here the machine is busier.
 MORE_CORES = 0.25
-# Whether it goes on growing for longer than this, nobody knows.
+# Whether it goes on growing for longer than this is unknown.
 MAX_AHEAD = 10.0
 # What of the growth a fix takes away, at worst; it may leave a part that grows more slowly.
 LEAST_FIXED = 0.5

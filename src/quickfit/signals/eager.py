@@ -122,7 +122,7 @@ def _busy_share(signals: Signals) -> float:
 
 
 def _by_samples(signals: Signals, at_most_s: float | None, missing: SignalMissing) -> EagerStep:
-    """Return what is certain of an eager step that nobody looked at: steps were few or long.
+    """Return what is certain of an eager step that was not looked at: steps were few or long.
 
     Samples favour what gives up Python's lock, as an operation does while it computes; so Python,
     and operations that compute nothing, take more than they are seen in.

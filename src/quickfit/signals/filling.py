@@ -56,7 +56,7 @@ class HeldCache:
 
     Args:
         held_bytes: the most it held, in `elements` elements.
-        read_bytes: all that the process read from files meanwhile; None where nobody counted.
+        read_bytes: all that the process read from files meanwhile; None where that was not counted.
     """
 
     operation: Operation

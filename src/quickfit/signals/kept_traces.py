@@ -41,7 +41,7 @@ class KeptTraces:
         location: where it is written; None inside a library.
         caller: the user's line that called it most often.
         functions: how many function objects it had.
-        blocks: Python's memory blocks that each left behind; None where nobody counted.
+        blocks: Python's memory blocks that each left behind; None where that was not counted.
         graphs: growth of the number of graphs alive; None where nobody counted twice.
     """
 

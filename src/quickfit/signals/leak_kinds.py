@@ -32,7 +32,7 @@ def leak_with_kind(signals: Signals) -> Leak | None:
     Where the memory of the process swings too much to tell, what a name of the script holds tells.
 
     Raises:
-        SignalMissing: there are too few readings, and nobody looked at the script's names.
+        SignalMissing: there are too few readings, and the script's names were not looked at.
     """
     held = growing_holder(signals)
     try:

@@ -70,7 +70,7 @@ def finding_of_loop(
 ) -> Finding | None:
     """Return a finding about a part of the loop; None where the part is not large for certain.
 
-    Of a loop that does not train, what it costs is told of the whole run.
+    The cost of a loop that does not train is a share of the whole run.
     """
     loop = loop_account(signals)
     if loop is not None and not signals.loop.trains:

@@ -47,7 +47,7 @@ class ImageInput:
         dataset: the name that `fit` is given, `ds` where it has none.
         fit: the call of `fit` with `dataset` in it, empty where it is not known.
         tf: the name of TensorFlow in the script, empty where it is not imported.
-        is_repeated: `fit` is told how many steps an epoch has.
+        is_repeated: `fit` has `steps_per_epoch`.
         instead_of: the user's call that makes the input and its place, empty where unknown.
     """
 

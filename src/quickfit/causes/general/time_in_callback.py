@@ -32,7 +32,7 @@ from quickfit.causes._shared.large_node import finding_of_loop, loop_part, time_
 from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
 from quickfit.signals import Signals
 
-# Keras's own are there in every run, and those that save are told as saving.
+# Keras's own are there in every run, and those that save count as saving.
 NOT_THE_USERS = ("History", "ProgbarLogger", "ModelCheckpoint", "BackupAndRestore")
 
 

@@ -45,7 +45,7 @@ from quickfit.source.keywords import (
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
 # One save at the end, or two, are no habit: this is about what is meant, not about what is sure.
-# Where nobody counted them, they must have been seen at so many different times.
+# Where they were not counted, they must have been seen at so many different times.
 MIN_SAVES = 3
 # Samples must not say otherwise: less than a third of what the clock says. While a file is written
 # the thread may hold Python's lock, and then it is seen less often.

@@ -93,7 +93,7 @@ def detect(signals: Signals) -> Finding | None:
     # The clock knows a part of it: reading the metrics.
     logs_s = steps.mean_of("logs_s")
     extra_s = max(share * call_s, logs_s)
-    # Of a short run nobody looked at the copies; then what is certain must be enough without.
+    # The copies of a short run were not looked at; then what is certain must be enough without.
     copies_s = min(signals.copies_s or 0.0, call_s - extra_s)
     beside_s = between_s + copies_s + extra_s
     sure = [max(end * call_s, logs_s) for end in share_interval(share, seen)]
