@@ -10,7 +10,7 @@ from quickfit.diagnosis.overlap import without_double_claims
 from quickfit.diagnosis.ranking import behind_the_first, ranked
 from quickfit.findings import Breakdown, BreakdownPart, Finding, Gain, Symptom
 
-from builders import MAP_LINE, recording
+from builders import MAP_LINE, SCRIPT, recording
 
 GENERATOR = {"input": "generator", "input_wait_s": 0.06, "batch_s": 0.095}
 
@@ -178,6 +178,15 @@ def test_the_early_verdict_is_compared_with_the_final_one():
     assert held.held
     assert not_held is not None
     assert not not_held.held
+
+
+def test_a_script_that_crashed_before_training_has_its_error_and_line_in_the_verdict():
+    error = {"type": "TypeError", "message": "bad", "file": SCRIPT, "line": 2, "frames": []}
+    crashed = recording(steps=0, facts={"ended_by": error}, run={"exit_code": 1, "signal": None})
+    crashed.main.tables["loops"] = []
+    diagnosis = diagnose_recording(crashed)
+    assert "the script ended with TypeError at train.py:2" in diagnosis.headline
+    assert not any("Last seen" in note for note in diagnosis.notes)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The view model: every number is text, and what is not worth telling is left out."""
 
+import dataclasses
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
@@ -78,6 +79,15 @@ def test_what_runs_out_is_told_instead_of_a_gain(used, said):
     assert finding.gain == said
     assert (finding.cost, finding.basis, finding.after_first) == ("", "", "")
     assert shown.fix_command == ""
+
+
+def test_the_command_that_proves_a_fix_is_shown_where_there_is_an_edit():
+    found = generator_finding()
+    edit = dataclasses.replace(found.fix, before="a", after="b")
+    idea = dataclasses.replace(found.fix, before="", after="", hunks=(), example="c")
+    for fix, is_shown in ((edit, True), (idea, False), (None, False)):
+        shown = view(diagnosis(dataclasses.replace(found, fix=fix)))
+        assert shown.fix_command.startswith("quickfit fix") == is_shown
 
 
 def test_every_number_is_already_text():

@@ -19,6 +19,7 @@ from quickfit.findings import (
     Symptom,
 )
 from quickfit.signals import Signals
+from quickfit.signals.endings import ended_by
 
 # Below this wait, and with nothing else as large, the model itself is the limit.
 MAX_WAIT_SHARE = 0.10
@@ -297,7 +298,8 @@ def _busy(signals: Signals) -> str:
 def _no_steps(signals: Signals, reported: list[Finding]) -> Verdict:
     """Return the verdict of a run in which no step ended: what it did with its time instead."""
     # Of a script that came to its end, where it was last seen says nothing.
-    notes = last_seen(signals) if signals.recording.run.get("exit_code") != 0 else ()
+    is_known = signals.recording.run.get("exit_code") == 0 or ended_by(signals) is not None
+    notes = () if is_known else last_seen(signals)
     if reported and reported[0].symptom == Symptom.WRONG:
         return Verdict("findings", _headline(reported[0]), notes=notes)
     text = f"no training step {_why_no_step(signals)}{_where_time_went(signals)}"
@@ -309,6 +311,10 @@ def _no_steps(signals: Signals, reported: list[Finding]) -> Verdict:
 def _why_no_step(signals: Signals) -> str:
     facts = signals.process.facts
     run = signals.recording.run
+    error = ended_by(signals)
+    if not signals.loops and error is not None:
+        where = f" at {error.where.short}" if error.where is not None else ""
+        return f"was seen: the script ended with {error.kind}{where} before it began to train"
     if not signals.loops and (run.get("exit_code") or run.get("signal")):
         return "was seen: the script ended before it began to train"
     if signals.loops:

@@ -198,8 +198,9 @@ def _says_first_step(diagnosis: Diagnosis) -> bool:
 
 
 def _can_be_proven(finding: Finding) -> bool:
-    is_stuck = finding.symptom == Symptom.STUCK
-    return not finding.is_of_machine and not is_stuck and finding.exhaustion is None
+    fix, is_stuck = finding.fix, finding.symptom == Symptom.STUCK
+    is_of_speed = not finding.is_of_machine and not is_stuck and finding.exhaustion is None
+    return is_of_speed and fix is not None and bool(fix.hunks or fix.after)
 
 
 def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
