@@ -8,7 +8,7 @@ from quickfit.causes import catalogue
 from quickfit.diagnosis import candidates as module
 from quickfit.diagnosis import texts
 from quickfit.diagnosis.candidates import candidates
-from quickfit.errors import SignalMissing
+from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import Fix, FixClass, Severity
 from quickfit.fixes.change import Change, Edit
 
@@ -41,6 +41,15 @@ def test_alternatives_of_one_finding_stay_together_and_in_order(made):
     assert [[c.change for c in group] for group in groups] == [[CHANGE, other], [CHANGE]]
     assert groups[0][0].cause == "sequential-map"
     assert without == []
+
+
+def test_an_edit_that_would_gain_nothing_says_why(made):
+    def make(*args):
+        raise FixError("it would gain nothing")
+
+    groups, without = made(make)
+    assert len(groups) == 1
+    assert [one.why for one in without] == ["it would gain nothing"]
 
 
 def test_a_cause_gets_the_users_files(made):

@@ -142,7 +142,7 @@ def test_an_ascii_stream_gets_a_whole_report():
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
     write_report(full_diagnosis(), stream)
     shown = raw.getvalue().decode("ascii")
-    assert "1.4-2.5x faster, likely 1.9x" in shown
+    assert "training 1.4-2.5x faster, likely 1.9x" in shown
     assert "6.0 us per step" in shown
     assert "same results - explain" in shown
 

@@ -106,17 +106,22 @@ def test_findings_are_numbered_and_mentions_kept_apart():
 @pytest.mark.parametrize(
     ("gain", "text"),
     [
-        ((1.4, 1.9, 2.5), "1.4–2.5× faster, likely 1.9×"),
-        ((8.0, 11.0, 14.0), "8.0–14× faster, likely 11×"),
-        ((1.0, 1.06, 1.3), "1.00–1.3× faster, likely 1.06×"),
-        ((2.0, 2.0, 2.0), "about 2.0× faster"),
-        ((1.2, 2.0, float("inf")), "about 2.0× faster"),
+        ((1.4, 1.9, 2.5), "training 1.4–2.5× faster, likely 1.9×"),
+        ((8.0, 11.0, 14.0), "training 8.0–14× faster, likely 11×"),
+        ((1.0, 1.06, 1.3), "training 1.00–1.3× faster, likely 1.06×"),
+        ((2.0, 2.0, 2.0), "training about 2.0× faster"),
+        ((1.2, 2.0, float("inf")), "training about 2.0× faster"),
         ((1.0, 1.0, 1.0), "no speed-up predicted"),
         ((float("nan"),) * 3, "no speed-up predicted"),
     ],
 )
 def test_a_gain_reads(gain, text):
     assert shown_gain(*gain) == text
+
+
+def test_a_gain_says_whether_it_is_of_the_run():
+    found = map_finding(gain=Gain(1.1, 1.2, 1.3, "because"), claims=("before_training",))
+    assert view(diagnosis(found)).findings[0].gain == "run 1.1–1.3× faster, likely 1.2×"
 
 
 def test_a_gain_that_is_not_speed_says_what_it_is():

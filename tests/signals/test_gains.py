@@ -40,10 +40,36 @@ def test_a_gain_is_sorted_and_never_a_loss():
     assert (found.low, found.likely, found.high) == pytest.approx((1.0, 1.25, 2.0))
 
 
-def test_beside_a_lighter_input_the_compute_needs_its_cpu_time_at_best():
-    worst, likely, best = work(least_compute_s=0.01).with_relief()
-    assert (worst.compute_s, likely.compute_s, best.compute_s) == pytest.approx((0.04, 0.02, 0.01))
-    assert best.compute_cpu_s == pytest.approx(0.02)
+def computes(given_work, *, input_cpu_s=0.0):
+    return [each.compute_beside(input_cpu_s) for each in given_work.with_relief()]
+
+
+def test_without_input_the_compute_needs_its_cpu_time_at_best():
+    given = work(least_compute_s=0.01)
+    assert computes(given) == pytest.approx([0.04, 0.01 * 4**0.25, 0.01])
+    best = given.with_relief()[2]
+    # Two cores for 10 ms are all the CPU time it can use then.
+    assert predicted_step_s(best, input_s=0.0, input_cpu_s=0.0, cores=1.0) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("step_s", [0.04, 0.1])
+def test_the_same_input_in_shorter_steps_is_no_relief(step_s):
+    given = work(least_compute_s=0.01, step_s=step_s)
+    assert computes(given, input_cpu_s=0.1) == pytest.approx([0.04] * 3)
+
+
+def test_a_lighter_input_still_stretches_the_compute():
+    given = work(least_compute_s=0.01, step_s=0.1)
+    worst, likely, best = computes(given, input_cpu_s=0.025)
+    assert worst == 0.04
+    assert 0.01 < best < likely < 0.04
+    # The stretch is in proportion to the share of the cores that the input takes then.
+    assert best == pytest.approx(0.01 + 0.03 * (0.025 / best) / (0.1 / 0.1))
+
+
+def test_what_takes_the_place_of_python_leaves_the_lock_to_the_step():
+    given = work(least_compute_s=0.01, holds_lock=True)
+    assert computes(given, input_cpu_s=0.05) == pytest.approx([0.04, 0.02, 0.01])
 
 
 @pytest.mark.parametrize(
@@ -56,4 +82,4 @@ def test_beside_a_lighter_input_the_compute_needs_its_cpu_time_at_best():
     ],
 )
 def test_the_least_compute_is_bounded(given, best_s):
-    assert work(**given).with_relief()[2].compute_s == pytest.approx(best_s)
+    assert computes(work(**given))[2] == pytest.approx(best_s)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quickfit.causes import catalogue
 from quickfit.diagnosis.texts import changes_by_text
-from quickfit.errors import SignalMissing
+from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import Diagnosis, Finding, Severity
 from quickfit.fixes.change import Change
 from quickfit.fixes.hunks import fix_from_change
@@ -109,5 +109,7 @@ def _changes(finding: Finding, signals: Signals, project: Project) -> tuple[list
         return [change for change in make(finding, signals, project) if change.edits], ""
     except SignalMissing as missing:
         return [], f"needs {missing.needs}"
+    except FixError as error:
+        return [], str(error)
     except Exception as error:  # noqa: BLE001 - one bad fix must not take the others along
         return [], f"an error in quickfit: {type(error).__name__}: {error}"

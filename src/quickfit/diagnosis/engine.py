@@ -20,7 +20,7 @@ from quickfit.diagnosis.inside import made_before
 from quickfit.diagnosis.memory import memory_severity, memory_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import of_the_whole, without_double_claims, without_explained
-from quickfit.diagnosis.ranking import behind_the_first, ranked
+from quickfit.diagnosis.ranking import MIN_GAIN, behind_the_first, ranked
 from quickfit.diagnosis.silence import silent
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
@@ -31,8 +31,6 @@ from quickfit.signals import Signals
 
 # Shares of the time: a finding is mentioned, reported, severe from here (design, section 5).
 MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
-# A fix that gains less is not worth anybody's time.
-MIN_GAIN = 1.05
 # What is wrong, stuck, or runs out is told whatever time it takes: `memory_severity` says how
 # loudly.
 NOT_OF_TIME = (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK, Symptom.MEMORY)

@@ -7,6 +7,8 @@ import math
 
 from quickfit.findings import Finding, Gain, Severity, Symptom
 
+# A fix that gains less is not worth anybody's time.
+MIN_GAIN = 1.05
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
 MIN_HIDDEN_SHARE, MIN_HIDDEN_GAIN = 0.10, 1.10
 HIDDEN_SAVED = (0.4, 0.7, 1.0)
@@ -26,8 +28,7 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     order = sorted(findings, key=_rank, reverse=True)
     if not order:
         return order
-    first = order[0].gain
-    return [order[0], *(_after(first, finding) for finding in order[1:])]
+    return [order[0], *(_after(order[0], finding) for finding in order[1:])]
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, bool, bool, bool, float, float]:
@@ -77,14 +78,16 @@ def _behind(first: Gain, share: float) -> Gain:
     return Gain(low, likely, high, "after the first fix")
 
 
-def _after(first: Gain, finding: Finding) -> Finding:
-    """Say what a finding gains once the first one is fixed: the same seconds of a shorter run.
+def _after(first: Finding, finding: Finding) -> Finding:
+    """Say what a finding gains once the first one is fixed: the same seconds of a shorter time.
 
-    What the machine does to a run scales all of its time, and is what it was.
+    What the machine does to a run scales all of its time, and is what it was. What gains nothing
+    before the first fix keeps what it gains behind it.
     """
-    if finding.is_of_machine:
+    is_behind = finding.after_first is not None and finding.gain.likely < MIN_GAIN
+    if finding.is_of_machine or is_behind:
         return finding
-    shorter = 1 / first.likely
+    shorter = _left_after(first, finding)
 
     def still(factor: float) -> float:
         saved = 1 - 1 / factor
@@ -94,3 +97,14 @@ def _after(first: Gain, finding: Finding) -> Finding:
     gain = finding.gain
     after = Gain(still(gain.low), still(gain.likely), still(gain.high), "after the first fix")
     return dataclasses.replace(finding, after_first=after)
+
+
+def _left_after(first: Finding, finding: Finding) -> float:
+    """Return what the first fix leaves of the time that a finding speaks of.
+
+    That is all of the run, or one of its loops, which a fix somewhere else does not shorten.
+    """
+    if finding.is_of_run:
+        return 1 / _of_the_run(first.gain.likely, first.weight)
+    is_same_loop = not first.is_of_run and first.loop == finding.loop
+    return 1 / first.gain.likely if is_same_loop else 1.0

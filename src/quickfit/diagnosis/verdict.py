@@ -10,7 +10,6 @@ from quickfit.account import loop_account, time_account
 from quickfit.diagnosis import silence, slowing
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
-    OF_THE_RUN,
     Breakdown,
     BreakdownPart,
     DeviceVerdict,
@@ -125,7 +124,7 @@ def _headline(first: Finding) -> str:
     if first.cause == "run-eagerly-on":
         claim = "eager"
     share = units.share(first.cost_share)
-    if claim in OF_THE_RUN:
+    if first.is_of_run:
         gain = f"without it the run is {units.factor(first.gain.high)} as fast at most"
         spent = f"{units.seconds(first.cost_s)}, {share} of the run"
         return f"{first.summary}: {spent}{_at(first)}; {gain}"

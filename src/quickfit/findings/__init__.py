@@ -4,7 +4,6 @@ from quickfit.findings._account import AccountNode
 from quickfit.findings._changes import Change, Edit, Position
 from quickfit.findings._memory import MemoryAccount, MemoryGrowth, MemoryNode
 from quickfit.findings._records import (
-    OF_THE_RUN,
     Breakdown,
     BreakdownPart,
     Clear,
@@ -29,7 +28,6 @@ from quickfit.findings._records import (
 from quickfit.findings._spotted import Effect, Span, Spotted
 
 __all__ = [
-    "OF_THE_RUN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",

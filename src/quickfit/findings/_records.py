@@ -153,6 +153,12 @@ class Fix:
     short_way: str = ""
 
 
+# Claims on time outside the loops: their cost is a share of the run, not of the training.
+OF_THE_RUN = frozenset(
+    ("before_training", "between_loops", "after_training", "saving", "looking_loop")
+)
+
+
 @dataclass(frozen=True)
 class Finding:
     """One cause found in one run.
@@ -192,11 +198,10 @@ class Finding:
     loop: int = 0
     weight: float = 1.0
 
-
-# Claims on time outside the loops: their cost is a share of the run, not of the training.
-OF_THE_RUN = frozenset(
-    ("before_training", "between_loops", "after_training", "saving", "looking_loop")
-)
+    @property
+    def is_of_run(self) -> bool:
+        """Whether its cost and gain are shares of the whole run, not of the training."""
+        return not OF_THE_RUN.isdisjoint(self.claims)
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,15 @@ _NOT_SPEED = {
 }
 
 
-def gain(gain: Gain, symptom: Symptom) -> str:
-    """Return a gain as `1.4–2.5× faster, likely 1.9×`."""
+def gain(gain: Gain, symptom: Symptom, *, is_of_run: bool = False) -> str:
+    """Return a gain as `training 1.4–2.5× faster, likely 1.9×`, or that of the whole run."""
     if not math.isfinite(gain.likely) or gain.likely < 1.005:
         return _NOT_SPEED.get(symptom, "no speed-up predicted")
+    what = "run" if is_of_run else "training"
     low, likely, high = (units.factor(v) for v in (gain.low, gain.likely, gain.high))
     if low == high or not (math.isfinite(gain.low) and math.isfinite(gain.high)):
-        return f"about {likely} faster"
-    return f"{low.rstrip('×')}–{high} faster, likely {likely}"
+        return f"{what} about {likely} faster"
+    return f"{what} {low.rstrip('×')}–{high} faster, likely {likely}"
 
 
 def exhaustion(used: Exhaustion) -> str:

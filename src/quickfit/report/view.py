@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.findings import (
-    OF_THE_RUN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -271,7 +270,7 @@ def _finding(finding: Finding, number: str) -> FindingView:
         if used_up or is_stuck or not finding.cost_share
         else units.share(finding.cost_share),
         cost_label="share of the run this costs"
-        if {*finding.claims} & OF_THE_RUN
+        if finding.is_of_run
         else "training time this costs now",
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
@@ -283,7 +282,7 @@ def _brings(finding: Finding) -> str:
     """Return what stands beside the name of a finding: its gain, or what runs out."""
     if finding.exhaustion is not None:
         return sentences.exhaustion(finding.exhaustion)
-    return sentences.gain(finding.gain, finding.symptom)
+    return sentences.gain(finding.gain, finding.symptom, is_of_run=finding.is_of_run)
 
 
 def _evidence(evidence: Evidence) -> EvidenceView:

@@ -34,8 +34,6 @@ from quickfit.signals.steps import WARMUP_STEPS, Step, Steps
 if TYPE_CHECKING:
     from quickfit.signals.leaks import Leak
 
-# Groups of threads that run the model; tf.data runs the input's functions on its own.
-COMPUTING = ("main", "inter-op", "intra-op")
 # With XLA, a call this many times as long as the others compiled.
 RECOMPILED = 10.0
 
@@ -329,16 +327,31 @@ class Signals(HostSignals):
             cores=self.cores,
             free_cores=min(left, self.cores),
             is_shared=not self.has_accelerator,
-            least_compute_s=self._least_compute_s(),
+            least_compute_s=self._least_compute_s(compute_s),
+            holds_lock=self._input_holds_lock(),
         )
 
-    def _least_compute_s(self) -> float | None:
+    def _least_compute_s(self, compute_s: float) -> float | None:
         """Return the time the step's compute needs at best, by the CPU time of its threads."""
-        cores = self.machine.thread_cores
+        cores, step_s = self.machine.thread_cores, self.steps.mean_s
         if not cores or self.has_accelerator:
             return None
-        computing = [cores.get(name, 0.0) for name in COMPUTING]
-        return max(cores.get("main", 0.0), sum(computing) / self.cores) * self.steps.mean_s
+        # Between epochs the main thread works, too: that is no part of a step.
+        own = [s.cpu_s for s in self.steps.steps if s.cpu_s is not None and not s.is_first_of_epoch]
+        main_s = statistics.median(own) if own else cores.get("main", 0.0) * step_s
+        # tf.data runs functions on threads of its own, but large operations of the input and of
+        # the model alike run on the intra-op threads. While the step waits, all of it is input.
+        shared_s = cores.get("intra-op", 0.0) * compute_s
+        return max(main_s, (main_s + cores.get("inter-op", 0.0) * step_s + shared_s) / self.cores)
+
+    def _input_holds_lock(self) -> bool:
+        if self.loop.input in ("generator", "pydataset"):
+            return True
+        try:
+            stages = self.stages
+        except SignalMissing:
+            return False
+        return any(stage.kind == "generator" or stage.fact("runs_python") for stage in stages)
 
     def _input_cpu_s(self) -> float:
         if self.loop.input in ("generator", "pydataset"):

@@ -22,6 +22,10 @@ from quickfit.signals.written_chain import (
 # What a cached element costs: a copy, and the calls that hand it on.
 ELEMENT_S = 5e-6
 BYTES_PER_S = 3e9
+# What Keras itself does between two epochs: 3 ms where measured.
+EPOCH_S = 0.005
+# From this share of the time on, making the pipeline anew in every epoch is worth a claim.
+MIN_MAKING_SHARE = 0.05
 # Operations that hand elements on as they are, and make no point of their own.
 _NOT_HERE = ("prefetch", "options", "take", "skip", "shard", "shuffle", "variant")
 
@@ -46,6 +50,19 @@ class CachePoint:
     elements: int
     size_bytes: float
     is_shuffled: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a cache would gain of all of the training, and the share of it that its lack costs.
+
+    `saved_share` is what it saves of the pipeline's work; `claims` names the parts of the time.
+    """
+
+    gain: Gain
+    cost_share: float
+    saved_share: float
+    claims: tuple[str, ...]
 
 
 def cache_point(signals: Signals, *, min_share: float) -> CachePoint | None:
@@ -164,24 +181,43 @@ def passes(signals: Signals, point: CachePoint) -> float:
     return steps * _taken_per_step(signals, point) / max(point.elements, 1)
 
 
-def gain_if_kept(signals: Signals, point: CachePoint, passes: float) -> Gain:
-    """Return the gain of making the elements once and keeping them.
+def gain_if_kept(signals: Signals, point: CachePoint, passes: float) -> Kept:
+    """Return what making the elements once and keeping them costs now, and would gain.
 
     The first pass stays as it is; the cautious and the likely end count it, the other end is the
     gain of every later pass.
     """
-    work = signals.work
+    work, whole, count = signals.work, signals.whole_time, len(signals.steps.steps)
+    total_s = sum(stage.work_s for stage in signals.stages)
+    saved = min(point.saved_s / total_s, 1.0) if total_s else 0.0
     taken, size = _taken_per_step(signals, point), point.size_bytes / max(point.elements, 1)
     left_s = max(work.input_cpu_s - point.saved_s, 0.0) + taken * (ELEMENT_S + size / BYTES_PER_S)
     later_s = [
-        predicted_step_s(relieved, input_s=left_s, input_cpu_s=left_s, cores=cores)
+        min(
+            predicted_step_s(relieved, input_s=left_s, input_cpu_s=left_s, cores=cores), work.step_s
+        )
         for relieved, cores in zip(work.with_relief(), work.cores_after(), strict=True)
     ]
-    worst, likely, best = (min(later, work.step_s) for later in later_s)
+    # An epoch that reads a cache does not make the stages before it: their functions are built
+    # and optimised anew in every other.
+    own_s = EPOCH_S * len(signals.epochs)
+    making_s = saved * max(whole.epoch_ends_s - own_s, 0.0) / count
+    # Ending an iterator takes a part of its own life (decision 0009).
+    ends_s = whole.iterator_ends_s / count
+    now_s = max(whole.total_s / count, work.step_s)
+    gone_s = [work.step_s - later for later in later_s]
+    around_s = [0.0, *(making_s + ends_s * gone / work.step_s for gone in gone_s[1:])]
+    worst, likely, best = (
+        now_s - gone - around for gone, around in zip(gone_s, around_s, strict=True)
+    )
+    first_s, rest = now_s / passes, (passes - 1) / passes
     basis = f"from the second of {passes:.0f} passes on, the elements come from memory"
-    first_s = work.step_s / passes
-    rest = (passes - 1) / passes
-    return gain(work.step_s, (first_s + rest * worst, first_s + rest * likely, best), basis)
+    return Kept(
+        gain(now_s, (first_s + rest * worst, first_s + rest * likely, best), basis),
+        cost_share=(saved * signals.wait.step_s + making_s) / now_s,
+        saved_share=saved,
+        claims=("input_wait", "epoch_ends")[: 1 + (making_s > MIN_MAKING_SHARE * now_s)],
+    )
 
 
 def _taken_per_step(signals: Signals, point: CachePoint) -> float:

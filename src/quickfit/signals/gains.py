@@ -16,13 +16,18 @@ from quickfit.findings import Gain
 LEAST_COMPUTE = 0.4
 # However little CPU time it needs, threads have to be woken and waited for.
 MOST_RELIEF = 0.2
+# What it likely takes, on the way from there to now in powers: up to 0.45 in nine of twelve runs
+# with a cache that was read (decision 0025). An input in Python also holds the lock.
+LIKELY_STRETCH, LIKELY_WITH_LOCK = 0.25, 0.5
 
 
 @dataclass(frozen=True)
 class Work:
     """What one step needs: seconds of wall time and of CPU.
 
-    `least_compute_s` is what its compute takes at best on cores of its own; None if unknown.
+    `compute_s` is what its compute takes beside the input as it is. `least_compute_s` is what it
+    takes at best on cores of its own, None if unknown; `alone_s` what it is believed to take
+    there, None for as long as now. `holds_lock` says that the input runs Python.
     """
 
     step_s: float
@@ -33,12 +38,14 @@ class Work:
     free_cores: float
     is_shared: bool = True
     least_compute_s: float | None = None
+    holds_lock: bool = False
+    alone_s: float | None = None
 
     def with_relief(self) -> tuple[Work, Work, Work]:
-        """Return the work with an input that leaves the cores to the compute: worst, likely, best.
+        """Return the work with what its compute takes without input: at worst, likely, at best.
 
         Beside a busy input the compute stands in line for a core, and waits for Python's lock.
-        Then it takes as long as now at worst, and at best what its CPU time needs.
+        Alone it takes as long as now at worst, and at best what its CPU time needs.
         """
         if not self.is_shared:
             return self, self, self
@@ -46,11 +53,27 @@ class Work:
         if least_s is None:
             least_s = LEAST_COMPUTE * self.compute_s
         least_s = min(max(least_s, MOST_RELIEF * self.compute_s), self.compute_s)
-        return self, self._computing(math.sqrt(least_s * self.compute_s)), self._computing(least_s)
+        power = LIKELY_WITH_LOCK if self.holds_lock else LIKELY_STRETCH
+        likely_s = least_s ** (1 - power) * self.compute_s**power
+        return (
+            self,
+            dataclasses.replace(self, alone_s=likely_s),
+            dataclasses.replace(self, alone_s=least_s),
+        )
 
-    def _computing(self, compute_s: float) -> Work:
-        cpu_s = min(self.compute_cpu_s, compute_s * self.cores)
-        return dataclasses.replace(self, compute_s=compute_s, compute_cpu_s=cpu_s)
+    def compute_beside(self, input_cpu_s: float) -> float:
+        """Return what the compute takes beside an input with this CPU time per step.
+
+        The input stretches it by the share of the cores that it takes, and that share grows as
+        steps get shorter: with `c` for the compute, `c = alone + stretch / c`. An input that does
+        the same work in shorter steps is no relief at all.
+        """
+        alone_s = self.compute_s if self.alone_s is None else self.alone_s
+        if self.input_cpu_s <= 0 or self.holds_lock:
+            return alone_s  # what takes the place of Python leaves the lock to the step
+        left = input_cpu_s / self.input_cpu_s
+        stretch = (self.compute_s - alone_s) * left * self.step_s
+        return min(self.compute_s, (alone_s + math.sqrt(alone_s**2 + 4 * stretch)) / 2)
 
     def cores_after(self) -> tuple[float, float, float]:
         """Return the cores the script will have: at worst, likely, at best.
@@ -70,10 +93,11 @@ def predicted_step_s(work: Work, *, input_s: float, input_cpu_s: float, cores: f
         input_cpu_s: the CPU time of the input after the change, per step.
         cores: the cores that input and compute share then.
     """
+    compute_s = work.compute_beside(input_cpu_s)
     # With an accelerator the compute leaves the cores to the input.
-    compute_cpu_s = work.compute_cpu_s if work.is_shared else 0.0
+    compute_cpu_s = min(work.compute_cpu_s, compute_s * work.cores) if work.is_shared else 0.0
     shared_s = (compute_cpu_s + input_cpu_s) / cores
-    return max(work.compute_s, input_s, shared_s)
+    return max(compute_s, input_s, shared_s)
 
 
 def gain(now_s: float, after_s: tuple[float, float, float], basis: str) -> Gain:

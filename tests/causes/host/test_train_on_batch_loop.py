@@ -1,11 +1,14 @@
 """`train-on-batch-loop`: fires when Python makes batches while the model waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
-from quickfit.causes.host.train_on_batch_loop import CAUSE, detect, fix
-from quickfit.errors import SignalMissing
-from quickfit.findings import FixClass
+from quickfit.causes.host.train_on_batch_loop import CAUSE, changes, detect, fix
+from quickfit.errors import FixError, SignalMissing
+from quickfit.findings import FixClass, Location
+from quickfit.fixes.script import Project
 
 from builders import run
 from programs import lines, spots
@@ -83,6 +86,41 @@ def test_the_fix_shows_a_dataset():
     assert shown is not None
     assert shown.kind == FixClass.MAY_CHANGE_RESULTS
     assert shown.example.splitlines()[-1] == "model.fit(ds, epochs=10)"
+
+
+SLICES = """\
+import keras
+model.compile("adam", "mse")
+for epoch in range(5):
+    for i in range(0, len(x), 32):
+        model.train_on_batch(x[i : i + 32], y[i : i + 32])
+"""
+PREPARED = """\
+import keras
+model.compile("adam", "mse")
+for epoch in range(5):
+    order = rng.permutation(len(x))
+    for start in range(0, len(x), 32):
+        rows = order[start : start + 32]
+        images = x[rows] / 255.0
+        model.train_on_batch(images, y[rows])
+"""
+
+
+def edits(text, **given):
+    signals = loop(**given)
+    finding = detect(signals)
+    assert finding is not None
+    line = next(n for n, row in enumerate(text.splitlines(), 1) if "train_on_batch(" in row)
+    where = Location("train.py", line)
+    return changes(replace(finding, where=where), signals, Project({"train.py": text}))
+
+
+def test_whole_epochs_are_not_handed_over_where_python_would_prepare_them_as_before():
+    with pytest.raises(FixError, match="gain nothing"):
+        edits(PREPARED)
+    # Where nothing is prepared, `fit` cuts the rows itself.
+    assert len(edits(SLICES)) == 2
 
 
 # -- from the text of a program ---------------------------------------------------------------

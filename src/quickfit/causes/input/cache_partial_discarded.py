@@ -29,13 +29,13 @@ pipeline that is built anew for each epoch loses its cache too: `dataset-rebuilt
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.fixes.chain_cache import cache_before_repeat, take_before_cache
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.cache_use import CacheUse, cache_use
-from quickfit.signals.caching import free_bytes, gain_if_kept, passes, point_after
+from quickfit.signals.caching import Kept, free_bytes, gain_if_kept, passes, point_after
 from quickfit.signals.crowding import is_crowded_out
 from quickfit.signals.steady_lines import is_steady, steady_lines
 from quickfit.source.calls import call_at
@@ -66,8 +66,8 @@ def detect(signals: Signals) -> Finding | None:
     saved_s = sum(stage.work_s for stage in use.saved)
     if saved_s < MIN_WORK_SHARE * total_s or is_crowded_out(signals):
         return None
-    found = _gain(signals, use)
-    if found is None or found.likely < MIN_GAIN:
+    kept = _gain(signals, use)
+    if kept is None or kept.gain.likely < MIN_GAIN:
         return None
     return Finding(
         summary="this cache is never filled to its end, and never read",
@@ -79,12 +79,13 @@ def detect(signals: Signals) -> Finding | None:
                 "of work per step before the cache",
                 saved_s,
                 "s",
-                f"{saved_s / total_s:.0%} of all work of the pipeline, on its threads",
+                f"{kept.saved_share:.0%} of all work of the pipeline, on its threads",
             ),
         ),
-        gain=found,
-        cost_share=signals.wait.share * min(saved_s / total_s, 1.0),
-        claims=("input_wait",),
+        gain=kept.gain,
+        cost_share=kept.cost_share,
+        claims=kept.claims,
+        is_of_whole=True,
         not_found=("an epoch in which the cache was read",),
     )
 
@@ -102,7 +103,7 @@ def _filled(use: CacheUse) -> Evidence:
     return Evidence("later epochs fill the cache again", use.written, "count", detail)
 
 
-def _gain(signals: Signals, use: CacheUse) -> Gain | None:
+def _gain(signals: Signals, use: CacheUse) -> Kept | None:
     """Return what a complete cache would gain; None where it does not fit or is not asked for."""
     # Where it never ends, neither its number of elements nor its size is known of the cache.
     place = use.operation if use.endless is None else use.endless

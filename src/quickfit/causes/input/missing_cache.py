@@ -67,15 +67,14 @@ def detect(signals: Signals) -> Finding | None:
         return None
     if not waits_for_input(signals) or signals.wait.step_s < MIN_WAIT_S:
         return None
-    total_s = sum(stage.work_s for stage in signals.stages)
     point = cache_point(signals, min_share=MIN_WORK_SHARE)
     if point is None or _is_other(point, signals) or is_crowded_out(signals):
         return None
     times, free = passes(signals, point), free_bytes(signals)
     if times < MIN_PASSES or point.size_bytes > free:
         return None
-    found = gain_if_kept(signals, point, times)
-    if found.likely < MIN_GAIN:
+    kept = gain_if_kept(signals, point, times)
+    if kept.gain.likely < MIN_GAIN:
         return None
     return Finding(
         summary="the same work on the same data is done again in every epoch",
@@ -86,7 +85,7 @@ def detect(signals: Signals) -> Finding | None:
                 "of work per step that gives the same every time",
                 point.saved_s,
                 "s",
-                f"{point.saved_s / total_s:.0%} of all work of the pipeline, on its threads",
+                f"{kept.saved_share:.0%} of all work of the pipeline, on its threads",
             ),
             Evidence(
                 "to keep all of it",
@@ -95,9 +94,10 @@ def detect(signals: Signals) -> Finding | None:
                 f"{point.elements} elements; {2 * free / 1e9:.1f} GB are free",
             ),
         ),
-        gain=found,
-        cost_share=signals.wait.share * min(point.saved_s / total_s, 1.0),
-        claims=("input_wait",),
+        gain=kept.gain,
+        cost_share=kept.cost_share,
+        claims=kept.claims,
+        is_of_whole=True,
         not_found=("random operations before this place", "a cache"),
     )
 

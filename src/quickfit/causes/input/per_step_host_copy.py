@@ -135,7 +135,7 @@ def _gain(signals: Signals, rest_s: float, input_s: float) -> Gain:
     free = min(max(signals.cores - others, machine.cpu_cores, 0.5), signals.cores)
     work = Work(
         steps.mean_s, rest_s, rest_cpu_s, input_s, signals.cores, free,
-        is_shared=not signals.has_accelerator, least_compute_s=RELIEF * rest_s,
+        is_shared=not signals.has_accelerator, least_compute_s=RELIEF * rest_s, holds_lock=True,
     )  # fmt: skip
     after = [
         predicted_step_s(part, input_s=left * input_s, input_cpu_s=left * input_s, cores=cores)

@@ -23,10 +23,11 @@ not help. When all cores are busy already, more threads do not help either: noth
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Gain, Spotted, Symptom
 from quickfit.fixes.chain_parallel import parallel_map
 from quickfit.fixes.change import Change
 from quickfit.fixes.script import Project
@@ -45,8 +46,9 @@ from quickfit.source.calls import call_at, module_alias, with_keyword
 MIN_WORK_SHARE = 0.50
 # Of the threads beyond the first, this part is reached: memory and the step itself take theirs.
 REACHED = (0.5, 0.8, 1.0)
-# The map's time on its one thread includes waiting for a core; of it, this part is CPU time.
-INPUT_CPU = (1.0, 1.0, 0.8)
+# The cores that map and step keep busy together: 1.7 of 2 where measured; and the CPU time that
+# they need together then, without threads that spin while they wait for the map.
+BUSY, CPU_AFTER = (0.85, 1.0, 1.0), (1.0, 1.0, 0.85)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -59,23 +61,7 @@ def detect(signals: Signals) -> Finding | None:
     if stage.fact("runs_python"):
         return None  # Python's lock is the limit
 
-    work = signals.work
-    after = [
-        predicted_step_s(
-            relieved,
-            input_s=stage.work_s / (1 + (cores - 1) * reached),
-            input_cpu_s=part * work.input_cpu_s,
-            cores=cores,
-        )
-        for reached, part, relieved, cores in zip(
-            REACHED, INPUT_CPU, work.with_relief(), work.cores_after(), strict=True
-        )
-    ]
-    found = gain(
-        work.step_s,
-        (after[0], after[1], after[2]),
-        f"the map spread over {work.cores:g} cores, which it shares with the model",
-    )
+    found = _gain(signals, stage)
     if found.likely < MIN_GAIN:
         return None
     return Finding(
@@ -101,6 +87,24 @@ def detect(signals: Signals) -> Finding | None:
         claims=("input_wait",),
         not_found=("Python code in the map",),
     )
+
+
+def _gain(signals: Signals, stage: Stage) -> Gain:
+    """Return the gain of more threads: the same work as now, nearer to all cores."""
+    work = signals.work
+    after = [
+        predicted_step_s(
+            dataclasses.replace(work, compute_cpu_s=part * work.compute_cpu_s),
+            input_s=stage.work_s / (1 + (cores - 1) * reached),
+            input_cpu_s=part * work.input_cpu_s,
+            cores=busy * cores,
+        )
+        for reached, busy, part, cores in zip(
+            REACHED, BUSY, CPU_AFTER, work.cores_after(), strict=True
+        )
+    ]
+    basis = f"the map spread over {work.cores:g} cores, which it shares with the model"
+    return gain(work.step_s, (after[0], after[1], after[2]), basis)
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
