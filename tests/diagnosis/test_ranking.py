@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.diagnosis.ranking import behind_the_first, ranked
+from quickfit.diagnosis.ranking import behind_the_first, of_the_run, ranked
 from quickfit.findings import Finding, Gain, Severity
 
 
@@ -47,3 +47,13 @@ def test_what_gains_nothing_yet_keeps_what_it_gains_behind_the_first():
     (hidden,) = behind_the_first([first], [finding(1.0, "callbacks", cost_share=0.15)])
     assert hidden.after_first is not None
     assert after_first(first, hidden) == hidden.after_first.likely > 1.1
+
+
+def test_what_is_found_in_a_loop_that_does_not_train_is_told_of_the_run():
+    of_loop = finding(20.0, "between")
+    whole = of_the_run(of_loop, share=0.4)
+    assert whole.is_of_run
+    assert whole.cost_share == pytest.approx(0.38)
+    # At most what the loop takes goes away.
+    assert whole.gain.likely == pytest.approx(1 / (1 - 0.95 * 0.4))
+    assert of_the_run(whole, share=0.4) == whole, "only once"

@@ -20,12 +20,12 @@ from quickfit.diagnosis.inside import made_before
 from quickfit.diagnosis.memory import memory_severity, memory_verdict
 from quickfit.diagnosis.overhead import overhead
 from quickfit.diagnosis.overlap import of_the_whole, without_double_claims, without_explained
-from quickfit.diagnosis.ranking import MIN_GAIN, behind_the_first, ranked
+from quickfit.diagnosis.ranking import MIN_GAIN, behind_the_first, of_the_run, ranked
 from quickfit.diagnosis.silence import silent
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
 from quickfit.errors import SignalMissing
-from quickfit.findings import Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
+from quickfit.findings import AccountNode, Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -135,15 +135,24 @@ def _worth_telling(signals: Signals, found: list[Finding]) -> list[Finding]:
     worth = [finding for finding in found if _is_worth_telling(finding)]
     kept = ranked(without_double_claims(worth, shares))
     kept += behind_the_first(kept, [f for f in found if not _is_worth_telling(f)])
+    if node is not None and not signals.loop.trains:
+        kept = [of_the_run(finding, node.share) for finding in kept]
     return [
         dataclasses.replace(
             finding,
             loop=node.loop if node is not None else 0,
-            weight=1.0 if finding.cost_s else weight,
-            cost_s=finding.cost_s or finding.cost_share * loop_s,
+            weight=1.0 if finding.cost_s or finding.is_outside_training else weight,
+            cost_s=finding.cost_s or _cost_s(finding, loop_s, node),
         )
         for finding in kept
     ]
+
+
+def _cost_s(finding: Finding, loop_s: float, node: AccountNode | None) -> float:
+    """Return what a finding costs in seconds: its share is one of the loop, or of the run."""
+    if finding.is_outside_training and node is not None and node.share:
+        return finding.cost_share * loop_s / node.share
+    return finding.cost_share * loop_s
 
 
 def _ask_all(signals: Signals) -> tuple[list[Finding], list[Clear], list[NotChecked]]:

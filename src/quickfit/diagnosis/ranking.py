@@ -50,6 +50,25 @@ def _of_the_run(gain: float, weight: float) -> float:
     return 1 / (1 - (1 - 1 / gain) * min(weight, 1.0)) if gain > 0 else gain
 
 
+def of_the_run(finding: Finding, share: float) -> Finding:
+    """Return what was found in a loop that does not train, with cost and gain of the whole run.
+
+    Args:
+        finding: about the loop.
+        share: of the loop in the run.
+    """
+    if finding.is_of_run or finding.is_of_machine:
+        return finding
+    gain = finding.gain
+    low, likely, high = (_of_the_run(f, share) for f in (gain.low, gain.likely, gain.high))
+    return dataclasses.replace(
+        finding,
+        gain=Gain(low, likely, high, gain.basis),
+        cost_share=finding.cost_share * share,
+        is_outside_training=True,
+    )
+
+
 def _believable(gain: Gain) -> float:
     return math.cbrt(gain.likely * gain.likely * gain.low)
 

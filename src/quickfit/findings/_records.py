@@ -173,6 +173,8 @@ class Finding:
     `is_general` marks a large part of the time that no cause explains. `cost_s` is what it costs
     in seconds of this run, `loop` the number of the loop it was found in, and `weight` what the
     time it speaks of is worth: the share of that loop in the run as it was planned.
+    `is_outside_training` marks what was found in a loop that does not train: its cost and gain
+    are those of the run.
     """
 
     summary: str
@@ -197,11 +199,12 @@ class Finding:
     cost_s: float = 0.0
     loop: int = 0
     weight: float = 1.0
+    is_outside_training: bool = False
 
     @property
     def is_of_run(self) -> bool:
         """Whether its cost and gain are shares of the whole run, not of the training."""
-        return not OF_THE_RUN.isdisjoint(self.claims)
+        return self.is_outside_training or not OF_THE_RUN.isdisjoint(self.claims)
 
 
 @dataclass(frozen=True)
