@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from quickfit.signals.host import Frame, SampledStack, hottest_user_line
+from quickfit.recording.reader import ProcessRecording
+from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_line
+from quickfit.signals.loops import Loop, loops_outside
 
 
 def stack(seen, *frames):
@@ -61,3 +63,29 @@ def test_a_method_that_a_library_has_written_belongs_to_the_line_that_calls_it()
 
 def test_stacks_without_a_line_of_the_user_name_none():
     assert hottest_user_line([stack(9, "lib:1:f")]) is None
+
+
+def test_samples_of_a_loop_that_came_after_are_not_of_the_one_before():
+    loops = [
+        {"id": 1, "kind": "fit", "entered_s": 0.0, "begin_s": 0.1, "end_s": 10.0, "line": 5},
+        {"id": 2, "kind": "evaluate", "entered_s": 4.0, "begin_s": 4.0, "end_s": 5.0, "line": 7},
+        {"id": 3, "kind": "predict", "entered_s": 10.1, "begin_s": 10.1, "end_s": 20.0, "line": 9},
+    ]
+    rows = [{**row, "file": "train.py"} for row in loops]
+    samples = [(5.0, 1, 10), (5.0, 2, 4), (10.4, 1, 3), (10.4, 3, 20), (10.4, None, 7)]
+    tables = {
+        "loops": rows,
+        "frames": [{"id": 1, "file": "train.py", "line": 5, "function": "f", "is_user": 1}],
+        "stacks": [{"id": 1, "role": "main", "frames": [1]}],
+        "samples": [
+            {"at_s": at_s, "stack": 1, "loop": loop, "seen": seen} for at_s, loop, seen in samples
+        ],
+    }
+    process = ProcessRecording(Path("1.sqlite"), {}, tables)
+    fit = Loop(1, "fit", None, 0.0, 0.1, None, 10.0, True, {})
+    assert loops_outside(process, fit) == {3}
+    again = {**rows[0], "id": 4, "entered_s": 21.0, "begin_s": 21.0, "end_s": None}
+    rows.append(again)
+    assert loops_outside(process, fit) == set(), "between two calls of one loop"
+    (stack,) = Samples(process).between(0.0, 10.0, outside={3})
+    assert stack.seen == 10 + 4 + 3

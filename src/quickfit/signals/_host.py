@@ -12,6 +12,7 @@ from quickfit.findings import Location
 from quickfit.signals._run import RunSignals
 from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_line, package_of
 from quickfit.signals.intervals import share_interval
+from quickfit.signals.loops import loops_outside
 from quickfit.signals.steps import Steps
 
 # A line with less than this share of the samples is seen there by chance.
@@ -58,7 +59,8 @@ class HostSignals(RunSignals):
     @cached_property
     def _samples(self) -> list[SampledStack]:
         steps = self._seen_steps
-        return Samples(self.process).between(steps.begin_s, steps.end_s)
+        outside = loops_outside(self.recorded_process, self.loop)
+        return Samples(self.process).between(steps.begin_s, steps.end_s, outside=outside)
 
     @property
     def _seen_steps(self) -> Steps:

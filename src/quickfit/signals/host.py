@@ -67,16 +67,27 @@ class Samples:
             for row in self.process.rows("stacks")
         }
 
-    def between(self, begin_s: float, end_s: float) -> list[SampledStack]:
-        """Return the stacks seen in a span of time, each with its count."""
+    def between(
+        self, begin_s: float, end_s: float, *, outside: Collection[int] = ()
+    ) -> list[SampledStack]:
+        """Return the stacks seen in a span of time, each with its count.
+
+        A row stands for up to half a second before it, so the last ones come after the span.
+
+        Args:
+            begin_s: when the span begins.
+            end_s: when it ends.
+            outside: loops that are no part of it. After its end, nor are samples of no loop.
+        """
         counts: Counter[int] = Counter()
         for row in self.process.rows("samples"):
-            if begin_s <= row["at_s"] <= end_s + 1.0:
-                counts[row["stack"]] += row["seen"]
+            is_after = row["loop"] is None and row["at_s"] > end_s and bool(outside)
+            if begin_s <= row["at_s"] <= end_s + 1.0 and row["loop"] not in outside:
+                counts[row["stack"]] += 0 if is_after else row["seen"]
         return [
             SampledStack(*self._stacks[stack], seen)
             for stack, seen in counts.items()
-            if stack in self._stacks
+            if stack in self._stacks and seen
         ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -181,3 +182,19 @@ def _facts(facts: dict[str, Any], *, is_fed: bool) -> dict[str, Any]:
     if is_fed and facts.get("input") == "python":
         return {**facts, "input": "tf.data"}
     return facts
+
+
+def loops_outside(process: ProcessRecording, loop: Loop) -> set[int]:
+    """Return the numbers of the loops before the first call of this one, or after its last.
+
+    Args:
+        process: as it was recorded, with every call by itself.
+        loop: one or, after merging, all calls at its line. What comes between them is part of it.
+    """
+    rows = process.rows("loops")
+    places = [(row["kind"], row["file"], row["line"]) for row in rows if row["id"] == loop.id]
+    own = [row for row in rows if (row["kind"], row["file"], row["line"]) in places]
+    first_s = min((min(row["entered_s"], row["begin_s"]) for row in own), default=-math.inf)
+    ends = [math.inf if row["end_s"] is None else row["end_s"] for row in own]
+    last_s = max(ends, default=math.inf)
+    return {row["id"] for row in rows if not first_s <= row["begin_s"] < last_s}
