@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location, MemoryAccount, MemoryGrowth, MemoryNode
-from quickfit.pipeline_model.snapshot import Snapshot
+from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.signals import Signals
 from quickfit.signals.filling import MEMORY_CACHE, cache_bytes
 from quickfit.signals.holders import Holder, holder_growth, holders_of
@@ -152,27 +152,41 @@ def _libraries(signals: Signals, rows: list[Row], at_s: float) -> MemoryNode | N
 
 def _input(signals: Signals, at_s: float) -> MemoryNode | None:
     """Return what the stages of the input held next to a moment, by stage."""
-    newest = _known(lambda: _snapshot(signals, at_s))
-    if newest is None:
+    seen = _known(lambda: _snapshots(signals, at_s))
+    if not seen:
         return None
     places = _places(signals)
     parts = []
-    for node in newest.nodes.values():
+    # A cache is kept while the iterators that fill and read it come and go.
+    caches: dict[str, Node] = {}
+    for node in (node for one in seen for node in one.nodes.values()):
+        known = caches.get(node.name)
+        if node.name.startswith(MEMORY_CACHE) and (
+            known is None or cache_bytes(node) > cache_bytes(known)
+        ):
+            caches[node.name] = node
+    for node in (*_ready(seen[-1]), *caches.values()):
         is_cache = node.name.startswith(MEMORY_CACHE)
         size = cache_bytes(node) if is_cache else float(node.buffered_bytes)
         if size >= MIN_PART_BYTES:
             detail = f"{node.buffered or node.elements:,} elements"
             where = places.get(node.name)
-            label = f"stage `{node.name}`"
+            label = "`cache()` of the input" if is_cache else f"stage `{node.name}`"
             parts.append(MemoryNode(node.name, label, size, 0.0, (), where, detail))
     parts.sort(key=lambda part: -part.bytes)
     return MemoryNode("input", LABELS["input"], _sum(parts), 0.0, parts=tuple(parts))
 
 
-def _snapshot(signals: Signals, at_s: float) -> Snapshot | None:
+def _ready(snapshot: Snapshot) -> list[Node]:
+    """Return the stages of a pipeline that are no cache."""
+    return [n for n in snapshot.nodes.values() if not n.name.startswith(MEMORY_CACHE)]
+
+
+def _snapshots(signals: Signals, at_s: float) -> list[Snapshot]:
+    """Return what was seen of the pipelines until a moment, the newest last."""
     series = snapshots_of(signals.process, signals.loop.id).values()
     before = [one for snapshots in series for one in snapshots if one.at_s <= at_s + 0.5]
-    return max(before, key=lambda one: one.at_s, default=None)
+    return sorted(before, key=lambda one: one.at_s)
 
 
 def _places(signals: Signals) -> dict[str, Location | None]:

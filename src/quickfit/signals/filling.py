@@ -57,6 +57,7 @@ class HeldCache:
     Args:
         held_bytes: the most it held, in `elements` elements.
         read_bytes: all that the process read from files meanwhile; None where that was not counted.
+        source_bytes: what its source handed out to fill it, such as files that lie in memory.
     """
 
     operation: Operation
@@ -64,6 +65,12 @@ class HeldCache:
     held_bytes: float
     elements: int
     read_bytes: float | None
+    source_bytes: float = 0.0
+
+    @property
+    def made_of_bytes(self) -> float:
+        """What its elements were made of."""
+        return max(self.read_bytes or 0.0, self.source_bytes)
 
 
 @dataclass(frozen=True)
@@ -112,9 +119,10 @@ def filling_cache(signals: Signals) -> FillingCache | None:
 def held_cache(signals: Signals) -> HeldCache | None:
     """Return the cache in memory that holds most, full or not; None without one."""
     series = snapshots_of(signals.process, signals.loop.id).values()
+    seen = list(itertools.chain.from_iterable(series))
     nodes = [
         (cache_bytes(node), max(node.buffered, node.elements), snapshot.at_s)
-        for snapshot in itertools.chain.from_iterable(series)
+        for snapshot in seen
         for node in snapshot.nodes.values()
         if node.name.startswith(MEMORY_CACHE) and node.elements
     ]
@@ -125,7 +133,21 @@ def held_cache(signals: Signals) -> HeldCache | None:
         return None
     held, elements, at_s = max(nodes)
     where = signals.location(cache.file, cache.line)
-    return HeldCache(cache, where, held, elements, _bytes_read(signals, at_s))
+    read, source = _bytes_read(signals, at_s), max(map(_source_bytes, seen))
+    return HeldCache(cache, where, held, elements, read, source)
+
+
+def _source_bytes(snapshot: Snapshot) -> float:
+    """Return what the sources of a cache that is being filled have handed out."""
+    cache = _cache_node(snapshot)
+    ahead = list(cache.inputs) if cache is not None else []
+    total = 0.0
+    while ahead:
+        node = snapshot.nodes.get(ahead.pop())
+        if node is not None:
+            ahead += node.inputs
+            total += 0.0 if node.inputs else float(node.bytes_out)
+    return total
 
 
 def _bytes_read(signals: Signals, at_s: float) -> float | None:

@@ -49,8 +49,19 @@ def test_a_cache_that_fits_but_holds_many_times_its_files_is_told():
     finding = detect(signals)
     assert finding.where.line == MAP_LINE
     assert finding.exhaustion.held == pytest.approx(1.4e9, rel=0.05)
-    assert "times what was read from files" in finding.summary
+    assert "times what its elements were made of" in finding.summary
     assert memory_severity(finding.exhaustion) == "report"
+
+
+def test_files_that_lie_in_memory_are_what_a_cache_was_made_of():
+    signals = cached(30_000, chars_read=flat(7e7))
+    for row in signals.recording.main.tables["pipelines"]:
+        for node in row["nodes"]:
+            if not node[11] and not node[1].startswith("MemoryCache"):
+                node[4] = 20_000_000
+    finding = detect(signals)
+    told = {fact.what: fact.value for fact in finding.evidence}
+    assert told["came out of the dataset's source meanwhile"] == pytest.approx(2e7)
 
 
 @pytest.mark.parametrize(

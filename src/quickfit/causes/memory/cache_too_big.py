@@ -7,7 +7,8 @@ it takes the memory that a larger batch, a second run or the next larger dataset
 
 How it shows: the cache is being filled while steps run; what it holds grows with the memory of the
 process; and the elements still to come are larger than the memory that is left. Or the cache holds
-a gigabyte or a tenth of the memory, and four times as much as was read from files to fill it.
+a gigabyte or a tenth of the memory, and four times as much as its elements were made of: files that
+were read, or what the dataset's source handed out.
 
 Example:
     ds = ds.map(decode).cache().shuffle(1000).batch(32)
@@ -26,6 +27,7 @@ not known, nothing is said of what does not fit before four fifths of the memory
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
@@ -43,7 +45,7 @@ MIN_AGREEMENT = 0.5
 # `float32` takes four times the memory of the `uint8` it was decoded to, and that is ten times a
 # JPEG file. A cache of so many times what was read holds what it need not hold.
 MIN_TIMES_READ = 4.0
-# Less read says that the elements do not come from files.
+# Less says that the elements are computed, not made of anything.
 MIN_READ_BYTES = 1_000_000
 
 
@@ -59,14 +61,15 @@ def detect(signals: Signals) -> Finding | None:
 def _many_times_its_files(signals: Signals) -> Finding | None:
     cache = held_cache(signals)
     limit, _ = memory_limit(signals.process)
-    if cache is None or cache.held_bytes < large_bytes(limit) or cache.read_bytes is None:
+    if cache is None or cache.held_bytes < large_bytes(limit):
         return None
-    read = cache.read_bytes
-    if read < MIN_READ_BYTES or cache.held_bytes < MIN_TIMES_READ * read:
+    made_of = cache.made_of_bytes
+    if made_of < MIN_READ_BYTES or cache.held_bytes < MIN_TIMES_READ * made_of:
         return None
     held = cache.held_bytes
     used = Exhaustion("memory", "bytes", held, None, 0.0, limit, None, held=held)
-    summary = f"this cache holds {held / read:,.0f} times what was read from files to fill it"
+    times = f"{held / made_of:,.0f} times what its elements were made of"
+    summary = f"this cache holds {units.size(held)}, {times}"
     return running_out(used, summary, cache.location, *_level(cache))
 
 
@@ -75,7 +78,9 @@ def _level(cache: HeldCache) -> tuple[Evidence, ...]:
     kept = f"{cache.elements:,} elements of {each / 1e3:,.0f} kB, as tf.data counts them"
     return (
         Evidence("is in the cache", cache.held_bytes, "bytes", kept),
-        Evidence("was read from files meanwhile", cache.read_bytes or 0.0, "bytes"),
+        Evidence("was read from files meanwhile", cache.read_bytes or 0.0, "bytes")
+        if cache.read_bytes == cache.made_of_bytes
+        else Evidence("came out of the dataset's source meanwhile", cache.source_bytes, "bytes"),
     )
 
 
