@@ -23,6 +23,7 @@ LABELS = {
     "predicting": "predict",
     "evaluating": "evaluate",
     "setup": "setting up `fit`",
+    "iterator_ends": "ending iterators",
     "other": "Python",
 }
 # A gap shorter than this has no windows of samples of its own.
@@ -108,7 +109,22 @@ def activity_of(frames: Sequence[Frame], signals: Signals) -> tuple[str, Frame |
     found = activity(frames, signals.location)
     if found.name == "first_batch" or (found.name == "other" and is_in_fit(inner)):
         return "setup", line
+    if found.name == "other" and line is not None and not inner and _ends_iterators(signals, line):
+        return "iterator_ends", line
     return found.name, line
+
+
+def _ends_iterators(signals: Signals, line: Frame) -> bool:
+    """Tell whether a line is the head of a loop over a dataset whose iterators took time to end.
+
+    That is inside no call: the `for` lets go of its iterator, and TensorFlow waits.
+    """
+    return any(
+        call.kind == "end"
+        and call.location is not None
+        and (call.location.file, call.location.line) == (line.file, line.line)
+        for call in signals.calls
+    )
 
 
 def _activity_node(
