@@ -126,8 +126,8 @@ def test_the_start_of_a_second_loop_is_not_before_the_first_training_step(given)
 
 def test_a_script_that_has_ended_is_not_starting():
     text = "the script has ended; Python and TensorFlow shut down"
-    assert told(steps=9, has_ended=True) == text
-    assert told(steps=9, has_ended=True, is_answering=False) == text
+    assert told(steps=9, ended_s=990.0) == text
+    assert told(steps=9, ended_s=990.0, is_answering=False) == text
     assert "starting" not in told(steps=9)
 
 
@@ -150,7 +150,7 @@ def test_turns_are_counted_over_the_dataset_that_is_gone_through_now():
     text = told(loop=loop, stages=stages)
     assert text.startswith("a loop that does not train goes round: 300 of 400 turns")
     loop = dataclasses.replace(loop, epoch_steps=500)
-    assert "goes round: 500 turns" in told(loop=loop, stages=stages)
+    assert "goes round: 1,600 turns" in told(loop=loop, stages=stages)
 
 
 @pytest.mark.parametrize(

@@ -207,9 +207,9 @@ def test_a_process_that_writes_nothing_does_not_answer(run):
 
 def test_the_end_of_the_script_is_seen(run):
     eyes = reader(run)
-    assert not eyes.scene().has_ended
+    assert eyes.scene().ended_s is None
     run.add("meta", key="ended_s", value="1009.0")
-    assert eyes.scene().has_ended
+    assert eyes.scene().ended_s == 1009.0
 
 
 def test_the_steps_of_the_newest_run_through_a_dataset_are_counted_apart(run):

@@ -120,11 +120,18 @@ def test_a_process_is_without_an_answer_since_its_last_one():
 
 
 def test_of_a_script_that_has_ended_no_verdict_is_given():
-    looks = Looks(dataclasses.replace(STUCK["held-lock"], has_ended=True))
+    looks = Looks(dataclasses.replace(STUCK["held-lock"], ended_s=999.0))
     for _ in range(30):
         looks.later(1.5)
     assert looks.kinds() == ["phase"]
-    assert looks.said[0][1].text.startswith("the script has ended; Python and TensorFlow shut down")
+    text = "the script has ended; Python and TensorFlow shut down (2.5 s so far)"
+    assert looks.said[0][1].text == text
+
+
+def test_a_phase_is_not_told_again_because_a_loop_began():
+    looks = Looks(scene(threads=(main_in_fit(library("site-packages/pandas/io/parsers.py")),)))
+    assert looks.later(0.0) == ["getting the data ready — train.py:33 (20 s so far)"]
+    assert looks.later(1.5, loop=fit()) == []
 
 
 def test_a_short_step_after_a_long_tracing_is_not_told_as_a_long_one():

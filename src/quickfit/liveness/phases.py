@@ -86,8 +86,9 @@ class Phase:
 
 def phase(scene: Scene) -> Phase:
     """Return what a run is doing."""
-    if scene.has_ended:
-        return Phase("exit", "the script has ended; Python and TensorFlow shut down")
+    if scene.ended_s is not None:
+        text = "the script has ended; Python and TensorFlow shut down"
+        return Phase("exit", text, began_s=scene.ended_s)
     if not scene.is_answering:
         text = "Python does not answer; C code holds its lock"
         return Phase("no-answer", text, began_s=scene.answered_s)
@@ -186,9 +187,9 @@ def _turning(scene: Scene) -> Phase | None:
     loop = scene.loop
     if loop is None or loop.trains or loop.per_s < _MIN_PER_S:
         return None
-    total, done = _finite(scene.cardinality), loop.epoch_steps or loop.steps
-    if total is not None and done > total:
-        total = None  # the pipeline that is looked at is not the one it goes through
+    total, done = _finite(scene.cardinality), loop.epoch_steps
+    if total is None or done > total:  # of another pipeline than the one it goes through
+        total, done = None, loop.steps
     text = _TURNS.get(loop.kind, "a loop that does not train goes round")
     unit = "turn" if done == 1 and total is None else "turns"
     return Phase("loop", text, loop.location, done, total, loop.per_s, unit)

@@ -94,7 +94,7 @@ class SceneReader:
             longest_s=self._counters.longest_s,
             is_answering=answered_s is not None and now_s - answered_s < _NO_ANSWER_S,
             answered_s=answered_s,
-            has_ended=bool(self._rows.ask("SELECT 1 FROM meta WHERE key = 'ended_s'")),
+            ended_s=self._ended_s(),
             loop=loop,
             threads=threads,
             children=self._processes.children(now_s, WINDOW_S),
@@ -222,6 +222,10 @@ class SceneReader:
             span_s = row["at_s"] - before["at_s"]
             cores[row["name"]] = (row["cpu_s"] - before["cpu_s"]) / span_s if span_s else 0.0
         return cores
+
+    def _ended_s(self) -> float | None:
+        rows = self._rows.ask("SELECT value FROM meta WHERE key = 'ended_s'")
+        return float(rows[0]["value"]) if rows else None
 
     def _answered_s(self) -> float | None:
         rows = self._rows.newest("machine", 1)

@@ -217,7 +217,7 @@ class Scene:
         longest_s: the longest time between two steps before.
         is_answering: the process still writes its recording.
         answered_s: when it wrote last; None where that is not known.
-        has_ended: the script has come to its end, and Python has not.
+        ended_s: when the script came to its end, and Python did not.
         compiled: the function that was traced last, for XLA, and has not run since.
         children_born: processes it has started so far, those that have ended included.
     """
@@ -230,7 +230,7 @@ class Scene:
     longest_s: float = 0.0
     is_answering: bool = True
     answered_s: float | None = None
-    has_ended: bool = False
+    ended_s: float | None = None
     loop: Loop | None = None
     threads: tuple[Thread, ...] = ()
     children: tuple[Child, ...] = ()

@@ -90,7 +90,7 @@ class Watch:
             found = in_tensorflow.endless_input(scene)
             return news + self._verdict_of(scene, found)
         news += self._phase(scene)
-        if scene.has_ended:
+        if scene.ended_s is not None:
             return news  # its threads are not seen any more
         return news + self._verdict_of(scene, reason(scene)) + self._unknown(scene)
 
@@ -113,6 +113,8 @@ class Watch:
         if scene.quiet_s < TIMES_KNOWN * self._known_s.get(key, 0.0):
             return []  # as in the epoch before
         text, before = str(now), self._told.get(key)
+        if now.done is None and any(told.text == text for told in self._told.values()):
+            return []  # a loop began meanwhile
         if before is not None and (now.done is None or text == before.text):
             return []
         if before is not None and scene.at_s < before.again_s:
