@@ -241,6 +241,43 @@ def test_the_end_of_fit_is_ending_iterators():
     assert loop_account(signals).find("iterator_ends").seconds == pytest.approx(2.0, abs=0.5)
 
 
+CALLED = ("/usr/lib/site-packages/keras/src/layers/core/dense.py", "call", 1)
+LAYER = ("/usr/lib/site-packages/keras/src/layers/layer.py", "__call__", 1)
+RETURNED = ("/usr/lib/site-packages/keras/src/utils/traceback_utils.py", "error_handler", 1)
+
+
+@pytest.mark.parametrize(
+    ("library", "label"),
+    [
+        ((CALLED, LAYER), "calling the model"),
+        ((RETURNED,), "TensorFlow shutting its iterators down"),
+        ((("/usr/lib/site-packages/keras/src/layers/layer.py", "build", 1),), "building the model"),
+    ],
+)
+def test_running_a_model_outside_training_is_not_building_it(library, label):
+    root = time_account(whole_run(before=(Seen(6.0, 6, library),)))
+    assert [node.label for node in root.find("before_training").children] == [label]
+
+
+@pytest.mark.parametrize(
+    ("functions", "label", "detail"),
+    [
+        ((7, 8), "`multi_step_on_iterator`, 2 functions", "each traced once"),
+        ((7, 7), "`multi_step_on_iterator`, traced 2 times", None),
+        ((7, 8, 8), "`multi_step_on_iterator`, 2 functions, traced 3 times", None),
+        ((7,), "`multi_step_on_iterator`, traced once", None),
+    ],
+)
+def test_only_the_same_function_is_traced_again(functions, label, detail):
+    """The train function and the test function of Keras have one name."""
+    signals = whole_run(traces=[(number, 0.5, "") for number in range(len(functions))])
+    for row, function in zip(signals.process.tables["traces"], functions, strict=True):
+        row["function"], row["name"] = function, "multi_step_on_iterator"
+    node = time_account(signals).find("traced_function")
+    assert node.label == label
+    assert detail is None or node.detail == detail
+
+
 def test_unknown_stacks_around_a_loop_are_python():
     stacks = [((MAKE_ITERATOR, EVALUATE), 12, 10), ((COMPILED,), 30, 90)]
     assert faults_of(time_account(hand_run("custom", stacks=stacks))) == []

@@ -129,7 +129,7 @@ def test_a_run_that_mostly_validates_is_not_called_compute_bound():
 
 
 def test_ending_iterators_is_told_and_is_nobodys_mistake(monkeypatch):
-    part = BreakdownPart("iterator_ends", "ending iterators", 0.05, 0.4)
+    part = BreakdownPart("iterator_ends", "TensorFlow shutting its iterators down", 0.05, 0.4)
     whole = Breakdown(
         100,
         0.1,
@@ -144,7 +144,7 @@ def test_ending_iterators_is_told_and_is_nobodys_mistake(monkeypatch):
     monkeypatch.setattr(engine, "breakdown", lambda signals: whole)
     diagnosis = diagnose_recording(recording())
     assert diagnosis.verdict == "compute-bound"
-    assert "ending iterators takes another 40 %" in diagnosis.headline
+    assert "another 40 % is TensorFlow shutting its iterators down" in diagnosis.headline
     assert any(".repeat()" in text for text in diagnosis.advice)
 
 

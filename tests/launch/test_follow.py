@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from growing import Growing
 from quickfit.errors import RecordingError
 from quickfit.findings import Location
 from quickfit.launch import follow
@@ -269,3 +270,17 @@ def test_the_early_verdict_runs_no_command(tmp_path, monkeypatch):
     looks(run, 3, found("sequential-map", "slow"))
     run.writer.close()
     assert ran == []
+
+
+def test_turns_of_a_loop_that_does_not_train_are_no_steps(tmp_path):
+    run = Growing(tmp_path)
+    run.add("loops", id=1, kind="custom", begin_s=0.0, facts={"trains": False})
+    run.add("loops", id=2, kind="custom", begin_s=5.0, facts={"trains": True})
+    for number in range(30):
+        run.step(number, 1.0 + number / 10)
+    assert progress(run.file).steps == 30  # nothing trains so far
+    for number in range(7):
+        run.step(number, 6.0 + number, loop=2)
+    found = progress(run.file)
+    run.close()
+    assert found == Progress(7, pytest.approx(6.1))

@@ -224,9 +224,16 @@ def test_compiling_and_a_long_step_need_a_busy_machine():
     assert slow_step(changed("slow-step", **idle)) is None
 
 
+def test_a_step_is_timed_from_the_end_of_its_tracing():
+    """The first step of a run is also its imports, its model and its tracing to the silence."""
+    found = slow_step(changed("slow-step", quiet_s=48.0, still_s=7.0))
+    assert found.summary == "one step takes more than 7.0 s"
+    assert found.lasted_s == 7.0
+
+
 def test_a_long_step_is_told_with_the_longest_before():
     found = slow_step(MOVING["slow-step"])
-    assert found.summary == "not stuck: one step has been running for 20 s"
+    assert found.summary == "one step takes more than 20 s"
     assert found.evidence[1].detail == "the longest before took 15 s"
 
 

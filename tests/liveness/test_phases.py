@@ -8,6 +8,7 @@ from quickfit.liveness.phases import Phase, phase
 from quickfit.liveness.scene import Frame, Tracing
 from scenes import (
     EXECUTE,
+    FIT,
     MOVING,
     SCRIPT,
     SOURCE,
@@ -25,6 +26,7 @@ from scenes import (
     user,
 )
 
+LAYER_CALL = library("keras/src/layers/layer.py", "__call__")
 ADAPTER = "keras/src/trainers/data_adapters/generator_data_adapter.py"
 
 
@@ -43,7 +45,9 @@ def told(**given):
         pytest.param(
             (library("site-packages/pandas/io/parsers.py"),), "getting the data ready — train.py:1"
         ),
-        pytest.param((library("keras/src/layers/layer.py"),), "building the model — train.py:1"),
+        pytest.param(
+            (library("keras/src/layers/layer.py", "build"),), "building the model — train.py:1"
+        ),
         pytest.param((library("json/encoder.py"),), "before the first training step — train.py:1"),
     ],
 )
@@ -72,6 +76,97 @@ def test_a_run_without_a_stack_is_starting():
 def test_tracing_is_told_with_the_operations_so_far():
     tracing = Tracing("train_step", at("state = state + 1"), 990.0, 1200, 310.0)
     assert told(tracing=tracing) == "tracing `train_step`: 1,200 operations, 310/s — train.py:24"
+
+
+def test_one_operation_is_one():
+    tracing = Tracing("sample_action", at("state = state + 1"), 990.0, 1, 0.0)
+    assert told(tracing=tracing) == "tracing `sample_action`: 1 operation — train.py:24"
+
+
+RETURNING = thread(
+    "main",
+    library("keras/src/utils/traceback_utils.py", "error_handler"),
+    user("model.fit(", "<module>"),
+)
+
+
+@pytest.mark.parametrize("given", [{}, {"loop": fit(steps=20)}], ids=["after it", "in it"])
+def test_a_fit_that_has_ended_and_has_not_returned_ends_its_iterators(given):
+    text = told(**given, steps=20, threads=(RETURNING,))
+    assert text == "this call ends: TensorFlow shuts its iterators down — train.py:33"
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        (("keras/src/trainers/epoch_iterator.py", "_enumerate_iterator"), "between epochs"),
+        ((FIT[0], "evaluate"), "validating"),
+        (
+            ("keras/src/callbacks/callback_list.py", "on_epoch_end"),
+            "callbacks run (`on_epoch_end`)",
+        ),
+    ],
+)
+def test_after_the_last_step_of_an_epoch_it_is_said_what_fit_does(inner, text):
+    loop = fit(steps=20, epoch_steps=10, facts={"steps": 10, "epochs": 3})
+    main = main_in_fit(library(*inner))
+    assert told(loop=loop, steps=20, threads=(main,)) == f"{text} — train.py:33"
+
+
+def test_within_an_epoch_it_is_between_two_steps():
+    loop = fit(steps=14, epoch_steps=4, facts={"steps": 10})
+    assert told(loop=loop, steps=14, threads=(main_in_fit(),)).startswith("between two steps")
+
+
+@pytest.mark.parametrize("given", [{"loop": fit()}, {}], ids=["begun", "entered"])
+def test_the_start_of_a_second_loop_is_not_before_the_first_training_step(given):
+    text = told(**given, steps=120, threads=(main_in_fit(),))
+    assert text == "before the first step of this loop — train.py:33"
+
+
+def test_a_script_that_has_ended_is_not_starting():
+    text = "the script has ended; Python and TensorFlow shut down"
+    assert told(steps=9, ended_s=990.0) == text
+    assert told(steps=9, ended_s=990.0, is_answering=False) == text
+    assert "starting" not in told(steps=9)
+
+
+@pytest.mark.parametrize(
+    ("file", "function"),
+    [
+        ("site-packages/tensorflow/python/checkpoint/restore.py", "<module>"),
+        ("work/checkpoint/tools.py", "save"),
+        ("keras/src/saving/object_registration.py", "get_registered_name"),
+    ],
+)
+def test_what_only_lies_where_saving_does_is_not_saving(file, function):
+    main = main_in_fit(library(file, function))
+    assert phase(scene(loop=fit(), threads=(main,))).name != "saving"
+
+
+def test_turns_are_counted_over_the_dataset_that_is_gone_through_now():
+    stages = (stage("map", 400, 430.0, cardinality=400),)
+    loop = fit(steps=1600, epoch_steps=300, per_s=100.0, facts={"trains": False})
+    text = told(loop=loop, stages=stages)
+    assert text.startswith("a loop that does not train goes round: 300 of 400 turns")
+    loop = dataclasses.replace(loop, epoch_steps=500)
+    assert "goes round: 1,600 turns" in told(loop=loop, stages=stages)
+
+
+@pytest.mark.parametrize(
+    ("frames", "text"),
+    [
+        ((library(FIT[0], "evaluate"),), "evaluating"),
+        ((library(FIT[0], "predict"),), "predicting"),
+        (
+            (library("keras/src/layers/core/dense.py"), LAYER_CALL),
+            "calling the model",
+        ),
+    ],
+)
+def test_running_a_model_before_training_is_not_building_it(frames, text):
+    main = thread("main", *frames, user("text = ", "<module>"))
+    assert told(threads=(main,)) == f"{text} — train.py:28"
 
 
 def test_saving_inside_a_loop_is_told():

@@ -205,6 +205,25 @@ def test_a_process_that_writes_nothing_does_not_answer(run):
     assert reader(run).scene().is_answering is False
 
 
+def test_the_end_of_the_script_is_seen(run):
+    eyes = reader(run)
+    assert eyes.scene().ended_s is None
+    run.add("meta", key="ended_s", value="1009.0")
+    assert eyes.scene().ended_s == 1009.0
+
+
+def test_the_steps_of_the_newest_run_through_a_dataset_are_counted_apart(run):
+    loop(run, kind="custom", facts={"trains": False})
+    eyes = reader(run)
+    for epoch, steps in ((1, 12), (2, 3)):
+        for number in range(steps):
+            run.add("steps", loop=1, epoch=epoch, step=number, end_s=START_S + epoch)
+        eyes.scene()
+    run.add("steps", loop=1, epoch=2, step=3, end_s=START_S + 3)
+    found = eyes.scene().loop
+    assert (found.steps, found.epoch_steps) == (16, 4)
+
+
 def test_a_cluster_that_the_script_sets_up_later_is_seen(run):
     eyes = reader(run)
     assert eyes.scene().environment == {}

@@ -85,6 +85,15 @@ def test_a_thread_is_where_it_was_seen_last(run):
     assert main.user_frame.function == "load"
 
 
+def test_the_main_thread_is_where_samples_saw_it_since_it_stood_still(run):
+    """Where threads stand is not written any more once something moves."""
+    stands(run, run.pid, "main", run.stack("main", FIT), at_s=1002.0)
+    seen(run, run.stack("main", LOAD, FIT), at_s=1009.0)
+    _, processes = watched(run)
+    (main,) = threads(processes)
+    assert main.user_frame.function == "load"
+
+
 def test_a_thread_that_has_ended_is_gone(run):
     stands(run, run.pid, "main", run.stack("main", FIT))
     stands(run, 71, "other", run.stack("other", LOAD))

@@ -8,7 +8,7 @@ import pytest
 from quickfit.findings import Evidence
 from quickfit.liveness import watch as watching
 from quickfit.liveness.reason import Reason
-from quickfit.liveness.scene import Machine
+from quickfit.liveness.scene import Frame, Machine
 from quickfit.liveness.watch import LIMIT_S, Watch, evidence_of
 from scenes import (
     EXECUTE,
@@ -100,7 +100,45 @@ def test_progress_is_told_again_after_ever_longer_times_and_only_if_there_is_som
 def test_a_new_phase_is_told_at_once():
     looks = Looks(MOVING["shuffle-buffer-too-big"])
     looks.later(0.0)
-    assert looks.later(1.5, stages=()) == ["step 1 runs — train.py:33 (22 s so far)"]
+    assert looks.later(1.5, stages=()) == ["step 1 runs — train.py:33"]
+
+
+def test_a_phase_is_timed_by_itself_and_not_by_the_silence_before_it():
+    importing = thread("main", Frame("<frozen importlib._bootstrap>", 1, "_load", False))
+    looks = Looks(scene(threads=(importing,), quiet_s=4.0))
+    looks.later(0.0)
+    building = thread("main", library("keras/src/layers/layer.py", "build_wrapper"))
+    assert looks.later(2.0, threads=(building,)) == []
+    assert looks.later(3.0) == ["building the model (3.0 s so far)"]
+
+
+def test_a_process_is_without_an_answer_since_its_last_one():
+    looks = Looks(scene(quiet_s=21.0, threads=(main_in_fit(),)))
+    looks.later(0.0)
+    (text, *_) = looks.later(7.0, is_answering=False, answered_s=1001.0)
+    assert text.endswith("C code holds its lock (6.0 s so far)")
+
+
+def test_of_a_script_that_has_ended_no_verdict_is_given():
+    looks = Looks(dataclasses.replace(STUCK["held-lock"], ended_s=999.0))
+    for _ in range(30):
+        looks.later(1.5)
+    assert looks.kinds() == ["phase"]
+    text = "the script has ended; Python and TensorFlow shut down (2.5 s so far)"
+    assert looks.said[0][1].text == text
+
+
+def test_a_phase_is_not_told_again_because_a_loop_began():
+    looks = Looks(scene(threads=(main_in_fit(library("site-packages/pandas/io/parsers.py")),)))
+    assert looks.later(0.0) == ["getting the data ready — train.py:33 (20 s so far)"]
+    assert looks.later(1.5, loop=fit()) == []
+
+
+def test_a_short_step_after_a_long_tracing_is_not_told_as_a_long_one():
+    looks = Looks(dataclasses.replace(MOVING["slow-step"], longest_s=0.0), limit_s=20.0)
+    for number in range(6):
+        looks.later(1.5, still_s=5.0 + 1.5 * number)
+    assert "slow" not in looks.kinds()
 
 
 def test_what_was_told_in_one_epoch_is_not_told_in_every_one():
@@ -177,7 +215,7 @@ def test_what_takes_long_and_gets_there_is_not_called_stuck():
         looks.later(1.5)
     assert looks.kinds() == ["phase", "slow"]
     text = looks.said[-1][1].text
-    assert text.startswith("not stuck: one step has been running for")
+    assert text.startswith("not stuck: one step takes more than")
 
 
 def test_a_run_that_moves_again_is_said_to_and_may_be_told_of_again():

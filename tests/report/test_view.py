@@ -124,6 +124,14 @@ def test_a_gain_says_whether_it_is_of_the_run():
     assert view(diagnosis(found)).findings[0].gain == "run 1.1–1.3× faster, likely 1.2×"
 
 
+def test_a_silence_that_is_over_needs_nothing_to_get_going():
+    past = dataclasses.replace(
+        map_finding(), symptom=Symptom.STUCK, gain=Gain(1, 1, 1, ""), is_past=True
+    )
+    (finding,) = view(diagnosis(past)).findings
+    assert finding.gain == "over: the run went on by itself"
+
+
 def test_a_gain_that_is_not_speed_says_what_it_is():
     assert shown_gain(1, 1, 1, symptom=Symptom.STUCK) == "gets the run going"
     assert shown_gain(1, 1, 1, symptom=Symptom.WRONG) == "makes the run right"

@@ -27,6 +27,15 @@ def test_a_wait_that_nobody_measured_is_missing_and_not_zero():
         _ = run(with_model=False).wait
 
 
+@pytest.mark.parametrize(
+    ("given", "has_workers"), [({}, False), ({"input": "pydataset", "workers": 4}, True)]
+)
+def test_workers_are_named_as_the_reason_only_where_there_are_some(given, has_workers):
+    with pytest.raises(SignalMissing) as missing:
+        _ = run(with_model=False, **given).stages
+    assert ("workers" in str(missing.value)) is has_workers
+
+
 def test_stages_carry_the_lines_of_the_operations_they_carry_out():
     lines = {s.kind: s.location.line for s in run(map_s=0.05).stages if s.location}
     assert lines == {

@@ -10,6 +10,8 @@ from quickfit.signals.keras_calls import (
     predict_samples,
 )
 
+from builders import SCRIPT
+
 GET_DATA = (TRAINER, "get_data")
 
 
@@ -35,6 +37,31 @@ def test_the_first_call_which_compiles_is_left_out():
     line = predict_line(signals)
     assert line is not None
     assert line.call_s == pytest.approx(0.05)
+
+
+SOURCE = """\
+def train(model):
+    for epoch in range(60):
+        for images in mini_dataset():
+            step(images)
+        model.predict(images)
+
+def step(images):
+    model.predict(images)
+"""
+
+
+@pytest.mark.parametrize(("line", "calls"), [(5, 60), (4, 120), (8, 120)])
+def test_calls_between_two_runs_of_a_loop_are_all_counted(line, calls):
+    """Of the steps only half are watched; what is called after them is not in a step."""
+    facts = {"body": [SCRIPT, 3, 4]}
+    given = {"calls": [("predict", line, 60, 0.05)], "facts": facts, "source": SOURCE}
+    signals = hand_run("custom", stacks=[], **given)
+    for number, row in enumerate(signals.process.tables["steps"]):
+        row["call_s"] = 0.1 if number % 2 else None
+    found = predict_line(signals)
+    assert found.calls == pytest.approx(calls, abs=1)
+    assert found.timed == 60
 
 
 def test_without_samples_nothing_is_said_to_be_per_batch():

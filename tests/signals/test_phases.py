@@ -239,6 +239,13 @@ def test_a_run_without_a_step_is_where_its_last_samples_are(stack, where):
     assert seconds == {"imports": 1.0, where: 3.0}
 
 
+def test_what_came_before_the_last_samples_is_not_where_the_run_is():
+    """A row of samples may be of a second of imports, and be written just before the end."""
+    recording = process((1.0, ("imports", 20)), (3.0, ("imports", 40)), (3.3, ("other", 6)))
+    _, found = told(recording)
+    assert found.still_in == "other"
+
+
 def test_a_script_without_a_loop_is_told_up_to_its_end():
     recording = process((1.0, ("imports", 20)), (3.0, ("other", 40)))
     seconds, found = told(recording)

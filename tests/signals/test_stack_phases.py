@@ -29,6 +29,10 @@ def library(file, function="call"):
 
 
 IMPORT = library("<frozen importlib._bootstrap>", "_find_and_load")
+TRAINER = f"{KERAS}/backend/tensorflow/trainer.py"
+LAYER = library(f"{KERAS}/layers/layer.py", "__call__")
+SYMBOLIC = library(f"{KERAS}/ops/operation.py", "symbolic_call")
+HANDLER = library(f"{KERAS}/utils/traceback_utils.py", "error_handler")
 ADAPTER = library(f"{KERAS}/trainers/data_adapters/generator_data_adapter.py")
 
 
@@ -52,7 +56,18 @@ ADAPTER = library(f"{KERAS}/trainers/data_adapters/generator_data_adapter.py")
         ([user(8)], "data"),
         ([user(7), user(9, "load_images")], "data"),
         ([user(7, "build_model")], "model"),
-        ([library(f"{KERAS}/layers/core/dense.py"), user()], "model"),
+        ([library(f"{KERAS}/layers/core/dense.py", "build"), user()], "model"),
+        ([library(f"{KERAS}/layers/core/dense.py", "__init__"), user()], "model"),
+        ([library(f"{KERAS}/trainers/trainer.py", "compile"), user()], "model"),
+        ([library(f"{KERAS}/layers/core/dense.py"), LAYER, user()], "calling"),
+        ([library(f"{KERAS}/layers/core/dense.py"), SYMBOLIC, LAYER, user()], "model"),
+        ([LAYER, user(9, "call"), SYMBOLIC, LAYER, user()], "model"),
+        ([library(TRAINER, "evaluate"), HANDLER, user()], "evaluating"),
+        ([ADAPTER, library(TRAINER, "predict"), HANDLER, user()], "predicting"),
+        ([library(TRAINER, "function"), library(TRAINER, "fit"), HANDLER, user()], "other"),
+        ([HANDLER, user()], "iterator_ends"),
+        ([library(f"{KERAS}/optimizers/base_optimizer.py", "apply"), user()], "other"),
+        ([user(7, "train_model")], "other"),
         ([library(f"{SITE}/tensorflow/python{TRACING}"), user()], "tracing"),
         ([user(), library(f"{SITE}/tensorflow/python{TRACING}"), user(9)], "tracing"),
         (

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from quickfit.account.sampled import LineTimes, innermost_user_line, place_of
+from quickfit.account.step_parts import ITERATOR_ENDS
 from quickfit.account.timeline import Gap
 from quickfit.findings import AccountNode
 from quickfit.signals import Signals
@@ -22,8 +23,9 @@ LABELS = {
     "saving": "saving",
     "predicting": "predict",
     "evaluating": "evaluate",
+    "calling": "calling the model",
+    "iterator_ends": ITERATOR_ENDS,
     "setup": "setting up `fit`",
-    "iterator_ends": "ending iterators",
     "other": "Python",
 }
 # A gap shorter than this has no windows of samples of its own.

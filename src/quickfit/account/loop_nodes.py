@@ -26,7 +26,7 @@ from quickfit.signals.loops import BATCH_HOOKS, EPOCH_HOOKS
 from quickfit.signals.phases import FirstWait, first_wait
 from quickfit.signals.stack_phases import is_in_fit
 from quickfit.signals.steps import Steps
-from quickfit.signals.traces import traced_functions
+from quickfit.signals.traces import TracedFunction, traced_functions
 from quickfit.signals.whole import calls_s
 
 LOOP_LABELS = {
@@ -391,23 +391,32 @@ def _trace_children(signals: Signals, seconds: float) -> list[AccountNode]:
     nodes = []
     for function in functions[:MAX_CHILDREN]:
         part_s = seconds * function.seconds / total_s if total_s else 0.0
-        times = "once" if function.traces == 1 else f"{function.traces} times"
+        is_once = 1 < function.traces == function.function_objects
         if part_s >= MIN_CHILD_SHARE * seconds:
             nodes.append(
                 AccountNode(
                     "traced_function",
-                    f"`{function.name}`, traced {times}",
+                    f"`{function.name}`{_how_often(function)}",
                     part_s,
                     min(function.seconds, part_s),
                     part_s,
                     0.0,
                     function.traces,
                     function.location or function.caller or loop.location,
-                    detail=function.example,
+                    detail="each traced once" if is_once else function.example,
                     loop=loop.id,
                 )
             )
     return nodes
+
+
+def _how_often(function: TracedFunction) -> str:
+    """Say how often it was traced; another function object of the same name is no trace again."""
+    objects, traces = function.function_objects, function.traces
+    if objects == 1:
+        return ", traced once" if traces == 1 else f", traced {traces} times"
+    more = "" if objects == traces else f", traced {traces} times"
+    return f", {objects} functions{more}"
 
 
 def _line_children(signals: Signals, seconds: float) -> list[AccountNode]:

@@ -8,6 +8,7 @@ from quickfit.errors import SignalMissing
 from quickfit.signals import Signals
 from quickfit.signals.steps import Steps
 
+ITERATOR_ENDS = "TensorFlow shutting its iterators down"
 LABELS = {
     "input_wait": "waiting for input",
     "copies": "copying into tensors",
@@ -20,7 +21,7 @@ LABELS = {
     "validation": "validation",
     "checkpoint": "saving checkpoints",
     "epoch_callbacks": "callbacks at epochs",
-    "iterator_ends": "ending iterators",
+    "iterator_ends": ITERATOR_ENDS,
     "epoch_ends": "between epochs",
     "fit_calls": "between calls",
     "unattributed": "not attributed",

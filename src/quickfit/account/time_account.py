@@ -6,6 +6,7 @@ import dataclasses
 
 from quickfit.account.around_nodes import around_node
 from quickfit.account.loop_nodes import loop_node
+from quickfit.account.step_parts import ITERATOR_ENDS
 from quickfit.account.timeline import Gap, Timeline, timeline
 from quickfit.findings import AccountNode
 from quickfit.signals import Signals
@@ -96,7 +97,7 @@ def _with_iterator_ends(node: AccountNode, ends_s: float) -> AccountNode:
         return node
     left_s = other.seconds - taken_s
     ends = AccountNode(
-        "iterator_ends", "ending iterators", taken_s, taken_s, taken_s, 0.0, where=other.where
+        "iterator_ends", ITERATOR_ENDS, taken_s, taken_s, taken_s, 0.0, where=other.where
     )
     scale = left_s / other.seconds
     lines = tuple(
@@ -109,6 +110,15 @@ def _with_iterator_ends(node: AccountNode, ends_s: float) -> AccountNode:
         other, seconds=left_s, low_s=max(other.low_s - taken_s, 0.0), high_s=left_s, children=lines
     )
     children = [child for child in node.children if child is not other]
+    known = next((child for child in children if child.name == ends.name), None)
+    if known is not None:
+        children.remove(known)
+        ends = dataclasses.replace(
+            known,
+            seconds=known.seconds + taken_s,
+            low_s=known.low_s + taken_s,
+            high_s=known.high_s + taken_s,
+        )
     children += [ends, *([rest] if left_s > 0 else [])]
     children.sort(key=lambda child: child.seconds, reverse=True)
     return dataclasses.replace(node, children=tuple(children))

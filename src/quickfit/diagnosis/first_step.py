@@ -10,6 +10,10 @@ LABELS = {
     "imports": "imports",
     "data": "data",
     "model": "model",
+    "evaluating": "evaluate",
+    "predicting": "predict",
+    "calling": "calling the model",
+    "iterator_ends": "TensorFlow shutting its iterators down",
     "other": "other Python",
     "tracing": "tracing",
     "shuffle_fill": "shuffle fill",
@@ -17,7 +21,7 @@ LABELS = {
     "first_step": "first step",
 }
 # Of the others a line says nothing new: imports are at the top, tracing and stepping in `fit`.
-WITH_LINE = ("data", "other", "shuffle_fill", "first_batch")
+WITH_LINE = ("data", "evaluating", "predicting", "calling", "other", "shuffle_fill", "first_batch")
 
 
 def phases(signals: Signals) -> tuple[Phase, ...]:

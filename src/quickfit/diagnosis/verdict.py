@@ -40,7 +40,8 @@ FEW_STEPS = 10
 START_UP_SHARE = 0.5
 
 ENDING = (
-    "At the end of each epoch TensorFlow waits for a thread of the ended iterator. Longer epochs,"
+    "Shutting iterators down is TensorFlow's own work, not a mistake in the script: at the end of"
+    " each epoch it waits for a thread of the ended iterator. Longer epochs,"
     " or `.repeat()` with steps_per_epoch (one iterator for all epochs), wait less often."
 )
 # A step this short is mostly the framework's own work, whatever the model.
@@ -182,7 +183,7 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
     outside = _largest(_of_the_loop(signals, parts), OUTSIDE)
     text = f"compute-bound{_so_far(signals, parts)}: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:
-        text += f" of a step; {outside.label} takes another {units.share(outside.share)}"
+        text += f" of a step; another {units.share(outside.share)} is {outside.label}"
         return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
     text += f" ({units.share(shares['step'])} of the training time)"
     if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
@@ -253,6 +254,10 @@ _START_WORDS = {
     "tracing": "tracing",
     "model": "building the model",
     "data": "data",
+    "evaluating": "evaluate",
+    "predicting": "predict",
+    "calling": "calling the model",
+    "iterator_ends": "TensorFlow shutting its iterators down",
     "other": "Python before training",
     "setup": "setting up `fit`",
 }
@@ -272,7 +277,8 @@ def _advice(signals: Signals, parts: Breakdown) -> tuple[str, ...]:
         ways.append("jit_compile=True in compile()")
     ways += ["a larger batch", "a smaller model"]
     faster = f"To make the model itself faster (not measured here): {', or '.join(ways)}."
-    ends = next((part.share for part in parts.parts if part.name == "iterator_ends"), 0.0)
+    whole = _of_the_loop(signals, parts)
+    ends = next((part.share for part in whole.parts if part.name == "iterator_ends"), 0.0)
     return (faster, ENDING) if ends >= MAX_BESIDE_SHARE else (faster,)
 
 

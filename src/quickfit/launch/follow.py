@@ -38,9 +38,11 @@ FURTHER = 1.25
 LATER = ("slowing-down", "memory")
 _SPAN = (
     "SELECT sum(n), min(first), max(last) FROM ("
-    " SELECT count(*) AS n, min(begin_s) AS first, max(end_s) AS last FROM steps"
-    " UNION ALL SELECT sum(steps), min(begin_s), max(end_s) FROM step_blocks)"
+    " SELECT count(*) AS n, min(begin_s) AS first, max(end_s) AS last FROM steps {of}"
+    " UNION ALL SELECT sum(steps), min(begin_s), max(end_s) FROM step_blocks {of})"
 )
+# Turns of other loops are no steps, unless the script has no loop that trains.
+_TRAINING = """WHERE loop NOT IN (SELECT id FROM loops WHERE facts LIKE '%"trains": false%')"""
 
 
 class Progress(NamedTuple):
@@ -54,7 +56,9 @@ def progress(file: Path) -> Progress:
     """Return how far the process that writes `file` has come; nothing yet is zero."""
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)) as db:
-            steps, first, last = db.execute(_SPAN).fetchone()
+            steps, first, last = db.execute(_SPAN.format(of=_TRAINING)).fetchone()
+            if not steps:
+                steps, first, last = db.execute(_SPAN.format(of="")).fetchone()
     except sqlite3.Error:
         return Progress(0, 0.0)
     if not steps or first is None or last is None:

@@ -8,7 +8,8 @@ from quickfit.liveness.rows import NewRows
 from quickfit.liveness.scene import Input, Loop, Stage, Tracing
 
 _STEPS = (
-    "SELECT loop, count(*) AS steps, max(end_s) AS last_s FROM steps WHERE rowid > ? GROUP BY loop"
+    "SELECT loop, epoch, count(*) AS steps, max(end_s) AS last_s FROM steps WHERE rowid > ?"
+    " GROUP BY loop, epoch ORDER BY loop, epoch"
 )
 # Those whose facts say that they do not train; a script may have a million loops.
 _IDLE_LOOPS = (
@@ -29,6 +30,8 @@ class Counters:
         self.moved_s = self.moved_any_s = 0.0
         self.longest_s = 0.0
         self._by_loop: dict[int, int] = {}
+        # By loop: the newest epoch, and its steps.
+        self._epochs: dict[int, tuple[int, int]] = {}
         self._idle_loops: set[int] = set()
         self._last_row = 0
         self._last_end_s: float | None = None
@@ -44,6 +47,10 @@ class Counters:
         """Return the turns of one loop so far."""
         return self._by_loop.get(loop, 0)
 
+    def epoch_steps_of(self, loop: int) -> int:
+        """Return the turns of the newest epoch of a loop so far."""
+        return self._epochs.get(loop, (0, 0))[1]
+
     def read_steps(self, rows: NewRows, started_s: float) -> None:
         """Count the steps that were recorded since the last time."""
         self.moved_s = max(self.moved_s, started_s)
@@ -54,6 +61,9 @@ class Counters:
         self._idle_loops |= {row["id"] for row in rows.ask(_IDLE_LOOPS)}
         for row in rows.ask(_STEPS, self._last_row):
             self._by_loop[row["loop"]] = self.steps_of(row["loop"]) + row["steps"]
+            epoch, steps = self._epochs.get(row["loop"], (0, 0))
+            before = steps if epoch == row["epoch"] else 0
+            self._epochs[row["loop"]] = (row["epoch"], before + row["steps"])
             if row["loop"] not in self._idle_loops:
                 self.moved_s = max(self.moved_s, row["last_s"])
         for row in rows.ask(_LONGEST, self._last_row)[-2000:]:

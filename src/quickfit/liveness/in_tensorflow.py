@@ -250,16 +250,18 @@ def slow_step(scene: Scene) -> Reason | None:
         return None
     if scene.still_s < MIN_STILL_S or phases.input_works(scene):
         return None  # something else moves: a loop that predicts, a pipeline
+    lasted_s = min(scene.quiet_s, scene.still_s)
     usual = f"the longest before took {units.seconds(scene.longest_s)}" if scene.longest_s else ""
     return Reason(
         cause="slow-step",
-        summary=f"not stuck: one step has been running for {units.seconds(scene.quiet_s)}",
+        summary=f"one step takes more than {units.seconds(lasted_s)}",
         where=scene.place(main.user_frame) or (loop.location if loop is not None else None),
         evidence=(
             Evidence("cores busy meanwhile", scene.machine.cores or 0.0, "factor"),
-            Evidence("since the step before", scene.quiet_s, "s", usual),
+            Evidence("since anything else moved", lasted_s, "s", usual),
         ),
         advice="A smaller batch or model makes steps shorter; `quickfit run --steps 20` shows"
         " where the time goes.",
         moves=True,
+        lasted_s=lasted_s,
     )

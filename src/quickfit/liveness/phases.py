@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.findings import Location
-from quickfit.liveness.scene import Input, Scene, Stage, Thread
-from quickfit.signals.stack_phases import activity
+from quickfit.liveness.scene import Frame, Input, Loop, Scene, Stage, Thread
+from quickfit.signals.saves import WRITERS
+from quickfit.signals.stack_phases import activity, is_in_fit, is_returning, is_validating
 
 # Below this rate nothing moves; a time left would be a guess.
 _MIN_PER_S = 0.02
@@ -17,17 +18,24 @@ _MIN_INPUT_CORES = 0.02
 _MAX_LEFT_S = 100 * 3600.0
 # More of a line of the user's is not repeated.
 _MAX_LINE_CHARS = 60
-_BEFORE_THE_LOOP = {
+_DOING = {
     "imports": "importing modules",
     "data": "getting the data ready",
     "model": "building the model",
+    "evaluating": "evaluating",
+    "predicting": "predicting",
+    "calling": "calling the model",
     "tracing": "tracing a function",
     "first_batch": "waiting for the first batch",
     "other": "before the first training step",
 }
 # Where TensorFlow runs a compiled function: Python sees nothing of what happens in there.
 _EXECUTES = ("/eager/execute.py", "/eager/context.py", "/polymorphic_function/atomic_function.py")
-_SAVES = ("/keras/src/saving/", "/checkpoint/", "/saved_model/")
+_SAVES = (
+    *("/keras/src/saving/", "/tensorflow/python/checkpoint/", "/tensorflow/python/saved_model/"),
+)
+# Keras calls the hooks of callbacks through this file.
+_CALLBACKS = "/callbacks/callback_list.py"
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Phase:
         total: what `done` will be in the end; None where that is not known.
         per_s: how fast it moves.
         unit: what is counted.
+        began_s: when it began; None where only the looks at it tell.
     """
 
     name: str
@@ -51,6 +60,7 @@ class Phase:
     total: int | None = None
     per_s: float = 0.0
     unit: str = ""
+    began_s: float | None = None
 
     @property
     def left_s(self) -> float | None:
@@ -76,8 +86,12 @@ class Phase:
 
 def phase(scene: Scene) -> Phase:
     """Return what a run is doing."""
+    if scene.ended_s is not None:
+        text = "the script has ended; Python and TensorFlow shut down"
+        return Phase("exit", text, began_s=scene.ended_s)
     if not scene.is_answering:
-        return Phase("no-answer", "Python does not answer; C code holds its lock")
+        text = "Python does not answer; C code holds its lock"
+        return Phase("no-answer", text, began_s=scene.answered_s)
     found = (
         _tracing(scene)
         or _saving(scene)
@@ -101,7 +115,8 @@ def _tracing(scene: Scene) -> Phase | None:
         tracing.place,
         tracing.operations,
         per_s=tracing.per_s,
-        unit="operations",
+        unit="operation" if tracing.operations == 1 else "operations",
+        began_s=tracing.since_s,
     )
 
 
@@ -109,9 +124,13 @@ def _saving(scene: Scene) -> Phase | None:
     main = scene.main
     if main is None or scene.loop is None:
         return None
-    if not any(part in frame.file for frame in main.frames for part in _SAVES):
+    if not any(_writes(frame) for frame in main.frames):
         return None
     return Phase("saving", "saving the model", scene.place(main.user_frame))
+
+
+def _writes(frame: Frame) -> bool:
+    return frame.function in WRITERS and any(part in frame.file for part in _SAVES)
 
 
 def filling_stage(scene: Scene) -> Stage | None:
@@ -168,9 +187,12 @@ def _turning(scene: Scene) -> Phase | None:
     loop = scene.loop
     if loop is None or loop.trains or loop.per_s < _MIN_PER_S:
         return None
-    total = _finite(scene.cardinality)
+    total, done = _finite(scene.cardinality), loop.epoch_steps
+    if total is None or done > total:  # of another pipeline than the one it goes through
+        total, done = None, loop.steps
     text = _TURNS.get(loop.kind, "a loop that does not train goes round")
-    return Phase("loop", text, loop.location, loop.steps, total, loop.per_s, "turns")
+    unit = "turn" if done == 1 and total is None else "turns"
+    return Phase("loop", text, loop.location, done, total, loop.per_s, unit)
 
 
 def _validating(scene: Scene) -> Phase | None:
@@ -265,20 +287,39 @@ def _step(scene: Scene) -> Phase | None:
 
 
 def _by_stack(scene: Scene) -> Phase:
-    main = scene.main
+    main, loop = scene.main, scene.loop
     if main is None:
-        return Phase("start", "starting")
+        is_new = not scene.steps and loop is None
+        return Phase("start", "starting") if is_new else Phase("unseen", "its threads are not seen")
     found = activity(main.frames, scene.at)
     name = found.name
     where = scene.place(found.line or main.user_frame)
-    # Inside a loop Keras's own code runs the model, and does not build it.
-    if scene.loop is not None and scene.loop.steps and name in ("other", "model", "data"):
-        return Phase("between", "between two steps", where)
-    if scene.loop is not None and name == "model":
-        name = "other"
-    if scene.loop is None and scene.steps and name in ("other", "model", "data"):
+    if is_returning(main.frames):
+        # The user's line is the call, which is over for Keras and not for the script.
+        return Phase("iterator-ends", "this call ends: TensorFlow shuts its iterators down", where)
+    if loop is not None and loop.steps:
+        if name in ("imports", "tracing", "first_batch"):
+            return Phase(name, _DOING[name], where)
+        return Phase(*_inside_loop(loop, main), where)
+    if loop is not None or is_in_fit(main.frames):
+        text = "before the first step of this loop" if scene.steps else _DOING["other"]
+        return Phase(name, text if name == "other" else _DOING[name], where)
+    if scene.steps and name in ("other", "data"):
         return Phase("after", _after_training(where), where)
-    return Phase(name, _BEFORE_THE_LOOP[name], where)
+    return Phase(name, _DOING[name], where)
+
+
+def _inside_loop(loop: Loop, main: Thread) -> tuple[str, str]:
+    """Return the name and the words for what a loop does that has taken steps."""
+    if is_validating(main.frames):
+        return "validation", "validating"
+    hooks = (
+        f.function for f in main.frames if f.is_in(_CALLBACKS) and f.function.startswith("on_")
+    )
+    hook = next(hooks, "")
+    if hook:
+        return "callback", f"callbacks run (`{hook}`)"
+    return "between", "between epochs" if loop.is_between_epochs else "between two steps"
 
 
 def _after_training(where: Location | None) -> str:

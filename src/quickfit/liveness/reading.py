@@ -82,6 +82,7 @@ class SceneReader:
         quiet_s = min(quiet_s, self._counters.validated(now_s, loop, stages))
         self._processes.look()
         threads = self._processes.threads(now_s, WINDOW_S)
+        answered_s = self._answered_s()
         if loop is not None and has_left(loop, threads):
             loop = None
         return Scene(
@@ -91,7 +92,9 @@ class SceneReader:
             quiet_s=quiet_s,
             still_s=self._counters.still_s(now_s, stages, inputs, tracing),
             longest_s=self._counters.longest_s,
-            is_answering=self._is_answering(now_s),
+            is_answering=answered_s is not None and now_s - answered_s < _NO_ANSWER_S,
+            answered_s=answered_s,
+            ended_s=self._ended_s(),
             loop=loop,
             threads=threads,
             children=self._processes.children(now_s, WINDOW_S),
@@ -134,6 +137,7 @@ class SceneReader:
             begin_s=row["begin_s"],
             steps=steps,
             per_s=self._counters.per_s(now_s, f"loop {row['id']}", steps, began_s=row["begin_s"]),
+            epoch_steps=self._counters.epoch_steps_of(row["id"]),
             epoch=epoch[0]["epoch"] + 1 if epoch else 1,
             phase="validation" if is_validating else "train",
             lasted_s=now_s - began_s,
@@ -219,9 +223,13 @@ class SceneReader:
             cores[row["name"]] = (row["cpu_s"] - before["cpu_s"]) / span_s if span_s else 0.0
         return cores
 
-    def _is_answering(self, now_s: float) -> bool:
+    def _ended_s(self) -> float | None:
+        rows = self._rows.ask("SELECT value FROM meta WHERE key = 'ended_s'")
+        return float(rows[0]["value"]) if rows else None
+
+    def _answered_s(self) -> float | None:
         rows = self._rows.newest("machine", 1)
-        return bool(rows) and now_s - rows[-1]["at_s"] < _NO_ANSWER_S
+        return rows[-1]["at_s"] if rows else None
 
     def _environment(self) -> dict[str, str]:
         # The script may set it up long after its start.

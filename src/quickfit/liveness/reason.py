@@ -20,6 +20,7 @@ class Reason:
         also: the other line of it, such as the one that holds the lock.
         is_certain: the mechanism itself was seen; no more time needs to pass.
         moves: it is slow to start, and gets there.
+        lasted_s: how long it has lasted, where that is not the whole silence.
     """
 
     cause: str
@@ -30,6 +31,7 @@ class Reason:
     also: Location | None = None
     is_certain: bool = False
     moves: bool = False
+    lasted_s: float | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -146,6 +146,7 @@ class Loop:
         phase: `train` or `validation`.
         lasted_s: how long the epoch, or the validation, has lasted.
         per_s: how many turns it took a second, lately.
+        epoch_steps: the steps since its epoch, or its run through a dataset, began.
     """
 
     kind: str
@@ -156,8 +157,15 @@ class Loop:
     phase: str
     lasted_s: float = 0.0
     per_s: float = 0.0
+    epoch_steps: int = 0
     # As the recording has them, hence Any.
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_between_epochs(self) -> bool:
+        """Whether the last step of an epoch of `fit` is done."""
+        planned = self.facts.get("steps")
+        return self.kind == "fit" and bool(planned) and self.epoch_steps == planned
 
     @property
     def trains(self) -> bool:
@@ -208,6 +216,8 @@ class Scene:
         still_s: since anything at all was counted on: an element, a batch, an operation traced.
         longest_s: the longest time between two steps before.
         is_answering: the process still writes its recording.
+        answered_s: when it wrote last; None where that is not known.
+        ended_s: when the script came to its end, and Python did not.
         compiled: the function that was traced last, for XLA, and has not run since.
         children_born: processes it has started so far, those that have ended included.
     """
@@ -219,6 +229,8 @@ class Scene:
     still_s: float = 0.0
     longest_s: float = 0.0
     is_answering: bool = True
+    answered_s: float | None = None
+    ended_s: float | None = None
     loop: Loop | None = None
     threads: tuple[Thread, ...] = ()
     children: tuple[Child, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quickfit.liveness import system
-from quickfit.liveness.rows import NewRows, value_of
+from quickfit.liveness.rows import NewRows, Row, value_of
 from quickfit.liveness.scene import Child, Frame, Thread
 from quickfit.recording.schema import PROCESS_SUFFIX
 
@@ -16,6 +16,8 @@ _MAX_SAMPLES = 600
 # Where a thread stands is written when that changes, and anew at least this often.
 _THREADS_S = 12.0
 _MAX_STANDING = 1000
+# A row of samples is of this long before it.
+_SAMPLES_S = 1.0
 
 
 class Stacks:
@@ -120,10 +122,20 @@ class Processes:
         newest = {row["native_id"] or (row["name"], row["role"]): row for row in rows}
         tasks = self._now.process.tasks if self._now is not None else {}
         return [
-            (row["native_id"], row["role"], row["stack"])
+            (row["native_id"], row["role"], self._now_at(row))
             for row in newest.values()
             if not tasks or row["native_id"] is None or row["native_id"] in tasks
         ]
+
+    def _now_at(self, row: Row) -> int:
+        """Return the stack of a thread; the main one's is known from samples where it went on.
+
+        Rows are written while nothing moves, and none says that something moves again.
+        """
+        later = self._stacks.seen(row["at_s"] + _SAMPLES_S) if row["role"] == "main" else {}
+        counts = later.get("main", Counter())
+        stack: int = row["stack"]
+        return stack if stack in counts else most_seen(counts) or stack
 
     def _most_seen(self, seen: dict[str, Counter[int]]) -> list[tuple[int | None, str, int]]:
         """Return a thread of each role; without numbers only the main thread's is known."""

@@ -20,6 +20,10 @@ QUIET_BEFORE_LOOP_S = 7.5
 TIMES_LONGEST = 5.0
 # The default limit after which a silence is called one.
 LIMIT_S = 30.0
+# Phases are followed from here, so that each is timed by itself.
+FOLLOW_S = 4.0
+# A shorter time of a phase says nothing.
+MIN_LASTED_S = 1.0
 # A reason must be seen twice, this far apart.
 CONFIRM_S = 2.0
 # What was told in one epoch is told in another only if it takes this much longer.
@@ -67,6 +71,8 @@ class Watch:
         self._told: dict[tuple[str, str], _Told] = {}
         self._lasted_s: dict[tuple[str, str], float] = {}
         self._known_s: dict[tuple[str, str], float] = {}
+        # The phase of the last look, and when it began.
+        self._current: tuple[tuple[str, str], float] | None = None
         self._suspect: tuple[tuple[str, str], float] | None = None
         self._said: set[tuple[str, str]] = set()
         self._verdict: tuple[Reason | None, int, float] | None = None
@@ -74,31 +80,51 @@ class Watch:
     def look(self, scene: Scene) -> list[News]:
         """Return what is to be said now; usually nothing."""
         news = self._moved(scene)
+        if scene.quiet_s < FOLLOW_S:
+            self._current = None
+        else:
+            self._follow(scene)
         is_quiet = scene.quiet_s >= (QUIET_S if scene.loop is not None else QUIET_BEFORE_LOOP_S)
         if not is_quiet:
             self._forget_phases()
             found = in_tensorflow.endless_input(scene)
             return news + self._verdict_of(scene, found)
         news += self._phase(scene)
+        if scene.ended_s is not None:
+            return news  # its threads are not seen any more
         return news + self._verdict_of(scene, reason(scene)) + self._unknown(scene)
 
     # -- the phase ------------------------------------------------------------------------------
 
-    def _phase(self, scene: Scene) -> list[News]:
+    def _follow(self, scene: Scene) -> tuple[Phase, tuple[str, str], float]:
+        """Return the phase, what makes it the same as another, and when it began."""
         now = phase(scene)
         # Within one phase before the loop the line may change a hundred times.
         key = (now.name, now.where.short if now.where and scene.loop is not None else "")
+        if self._current is None or self._current[0] != key:
+            # The first one that is seen is taken for what the silence began with.
+            seen_s = scene.at_s - scene.quiet_s if self._current is None else scene.at_s
+            self._current = (key, seen_s if now.began_s is None else now.began_s)
+        return now, *self._current
+
+    def _phase(self, scene: Scene) -> list[News]:
+        now, key, began_s = self._follow(scene)
         self._lasted_s[key] = scene.quiet_s
         if scene.quiet_s < TIMES_KNOWN * self._known_s.get(key, 0.0):
             return []  # as in the epoch before
         text, before = str(now), self._told.get(key)
+        if now.done is None and any(told.text == text for told in self._told.values()):
+            return []  # a loop began meanwhile
         if before is not None and (now.done is None or text == before.text):
             return []
         if before is not None and scene.at_s < before.again_s:
             return []
         after_s = min(2 * before.after_s, LONGEST_AGAIN_S) if before else FIRST_AGAIN_S
         self._told[key] = _Told(text, after_s, scene.at_s + after_s)
-        return [News("phase", f"{text}{_since(now, scene)}")]
+        lasted_s = scene.at_s - began_s
+        is_timed = now.done is None and lasted_s >= MIN_LASTED_S
+        since = f" ({units.seconds(lasted_s)} so far)" if is_timed else ""
+        return [News("phase", f"{text}{since}")]
 
     def _forget_phases(self) -> None:
         """Begin anew with what is told; remember how long each phase lasted."""
@@ -123,6 +149,7 @@ class Watch:
         is_confirmed = scene.at_s - self._suspect[1] >= CONFIRM_S
         # What gets there may count on; what is stuck does not.
         silent_s = scene.quiet_s if found.moves else min(scene.quiet_s, scene.still_s)
+        silent_s = silent_s if found.lasted_s is None else found.lasted_s
         is_due = found.is_certain or silent_s >= self.limit_s(scene)
         if not is_confirmed or not is_due or found.key in self._said:
             return []
@@ -155,16 +182,10 @@ class Watch:
         return [News("moves", f"moving again: step {scene.steps:,}")]
 
 
-def _since(now: Phase, scene: Scene) -> str:
-    """Say how long it has been quiet, where no count says how far it is."""
-    if now.done is not None:
-        return ""
-    return f" ({units.seconds(scene.quiet_s)} so far)"
-
-
 def _verdict_text(found: Reason, kind: str) -> str:
     place = f" — {found.where.short}" if found.where is not None else ""
-    lead = "stuck: " if kind == "stuck" else ""
+    is_step = found.cause == "slow-step"
+    lead = "stuck: " if kind == "stuck" else "not stuck: " if is_step else ""
     return f"{lead}{found.summary}{place} ({found.cause})"
 
 

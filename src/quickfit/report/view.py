@@ -282,6 +282,8 @@ def _brings(finding: Finding) -> str:
     """Return what stands beside the name of a finding: its gain, or what runs out."""
     if finding.exhaustion is not None:
         return sentences.exhaustion(finding.exhaustion)
+    if finding.symptom == Symptom.STUCK and finding.is_past:
+        return "over: the run went on by itself"
     return sentences.gain(finding.gain, finding.symptom, is_of_run=finding.is_of_run)
 
 

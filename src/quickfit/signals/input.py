@@ -252,7 +252,9 @@ def pipeline(process: ProcessRecording, loop: int, steps: Steps) -> tuple[list[S
     iterators = training_iterators(process, loop)
     snapshots = snapshots_of(process, loop)
     if not snapshots:
-        raise SignalMissing("tf.data's model of the pipeline (Keras turns it off for workers)")
+        has_workers = any(row["workers"] > 1 for row in process.rows("py_inputs"))
+        why = " (Keras turns it off for workers)" if has_workers else ""
+        raise SignalMissing(f"tf.data's model of the pipeline{why}")
     # A source that has run dry takes its nodes along; only a full picture tells the costs.
     size = max(len(s.nodes) for series in snapshots.values() for s in series)
     full = {n: [s for s in series if len(s.nodes) == size] for n, series in snapshots.items()}

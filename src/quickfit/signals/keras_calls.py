@@ -7,6 +7,7 @@ is rather too small than too large.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -89,13 +90,14 @@ def predict_samples(stacks: Iterable[SampledStack], line: Location) -> PredictSa
 
 @dataclass(frozen=True)
 class PredictLine:
-    """A line that calls `predict`: how often it was timed, and what one call takes.
+    """A line that calls `predict`: how often, how often it was timed, and what one call takes.
 
     `all_s` is what calls of `predict` took in all, those of other lines too.
     """
 
     location: Location
     calls: int
+    timed: int
     call_s: float
     all_s: float = 0.0
 
@@ -108,19 +110,51 @@ def predict_line(signals: Signals) -> PredictLine | None:
         where = call.location
         if call.kind != "predict" or where is None or "predict_on_batch" in where.text:
             continue
-        total = totals.setdefault((where.file, where.line), [0, 0.0, 0.0])
+        total = totals.setdefault((where.file, where.line), [0, 0.0, 0.0, 0])
         # Of a long loop of the script only some steps, and their calls, are watched.
-        part = watched if call.loop == signals.loop.id else 1.0
+        is_in_steps = call.loop == signals.loop.id and not _is_beside_loop(signals, where)
+        part = watched if is_in_steps else 1.0
         calls, wall_s = call.calls / part, call.wall_s / part
-        total[:] = total[0] + calls, total[1] + wall_s, max(total[2], call.longest_s)
+        longest_s = max(total[2], call.longest_s)
+        total[:] = total[0] + calls, total[1] + wall_s, longest_s, total[3] + call.calls
     if not totals:
         return None
-    place, (calls, wall_s, longest_s) = max(totals.items(), key=lambda item: item[1][1])
+    place, (calls, wall_s, longest_s, timed) = max(totals.items(), key=lambda item: item[1][1])
     where = signals.location(*place)
     if where is None or calls < 2:
         return None
     all_s = sum(total[1] for total in totals.values())
-    return PredictLine(where, int(calls), max(wall_s - longest_s, 0.0) / (calls - 1), all_s)
+    call_s = max(wall_s - longest_s, 0.0) / (calls - 1)
+    return PredictLine(where, int(calls), int(timed), call_s, all_s)
+
+
+def _is_beside_loop(signals: Signals, where: Location) -> bool:
+    """Tell whether a line is in the function of the loop, and not in the loop.
+
+    Between two runs of a loop of the script every call is watched.
+    """
+    body = signals.loop.facts.get("body")
+    if not isinstance(body, list) or len(body) != 3:
+        return False
+    file, first, last = body
+    if where.file != file or first <= where.line <= last:
+        return False
+    try:
+        tree = ast.parse(signals.source_text(file))
+    except (SyntaxError, ValueError):
+        return False
+    return _function_at(tree, first) is _function_at(tree, where.line)
+
+
+def _function_at(tree: ast.Module, line: int) -> ast.AST:
+    """Return the innermost function, or else the module, that a line belongs to."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return max(around, key=lambda node: (node.lineno, node.col_offset), default=tree)
 
 
 def _watched_share(signals: Signals) -> float:

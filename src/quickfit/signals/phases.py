@@ -25,6 +25,10 @@ NAMES = (
     "imports",
     "data",
     "model",
+    "evaluating",
+    "predicting",
+    "calling",
+    "iterator_ends",
     "other",
     "tracing",
     "shuffle_fill",
@@ -224,8 +228,8 @@ def _still_in(
     """Return the phase a run without a first step was in when it was last seen."""
     if fill is not None and not fill.is_done:
         return "shuffle_fill"
-    stacks = timed_stacks(process, until_s - LAST_SEEN_S, until_s, wanted=lambda *_: True)
-    doing = _most(stacks, sums.locate)
+    begin_s = _last_row_s(process, until_s)
+    doing = _most(timed_stacks(process, begin_s, until_s, wanted=lambda *_: True), sums.locate)
     if loop is None or doing in ("tracing", "first_batch"):
         return doing or "other"
     if (
@@ -234,6 +238,12 @@ def _still_in(
     ):
         return "first_batch"
     return "first_step"
+
+
+def _last_row_s(process: ProcessRecording, until_s: float) -> float:
+    """Return where the time of the last samples begins: those before it were of something else."""
+    times = {row["at_s"] for row in process.rows("samples") if row["at_s"] > until_s - LAST_SEEN_S}
+    return sorted(times)[-2] if len(times) > 1 else until_s - LAST_SEEN_S
 
 
 def _most(stacks: Iterable[TimedStack], locate: Locate) -> str:

@@ -72,8 +72,33 @@ _DATA_MODULES = frozenset(
         "shutil",
     ]
 )
-_MODEL_FILES = ("/keras/src/", "/tf_keras/", "/tensorflow/python/keras/")
+_KERAS_FILES = ("/keras/src/", "/tf_keras/", "/tensorflow/python/keras/")
 _MODEL_PACKAGES = frozenset(("keras_hub", "keras_cv", "keras_nlp", "transformers"))
+_TRAINER_FILES = ("/trainer.py", "/engine/training.py")
+_TRAINER_CALLS = {"predict": "predicting", "evaluate": "evaluating"}
+# Functions of Keras that make a layer or a model, or go through one without any numbers. They also
+# run in the first call of a model that is not built yet.
+_BUILDING = frozenset(
+    [
+        "build",
+        "build_wrapper",
+        "build_from_config",
+        "_build",
+        "_maybe_build",
+        "_maybe_rebuild",
+        "_symbolic_build",
+        "symbolic_call",
+        "_keras_tensor_symbolic_call",
+        "_functional_construction_call",
+        "compute_output_spec",
+        "compile",
+        "from_config",
+        "load_model",
+        "load_weights",
+        "clone_model",
+    ]
+)
+_LAYER_FILES = ("/keras/src/layers/layer.py", "/engine/base_layer.py")
 # Calls of C functions leave no frame; the text of the line names them.
 _DATA_LINE = re.compile(
     r"\b(np|numpy|pickle|joblib|json|torch|sio)\.(load|loads|loadtxt|genfromtxt|fromfile|memmap"
@@ -83,13 +108,17 @@ _DATA_LINE = re.compile(
 )
 # As a last resort, what a function of the user's is called.
 _DATA_NAME = re.compile(r"(^|_)(load|read|decode)(_|$)|(^|_)data(set|sets|frame|loader)?(_|$)")
-_MODEL_NAME = re.compile(r"(^|_)(model|network|net)(_|$)")
+_MODEL_NAME = re.compile(
+    r"^_*(build|make|create|define|construct|get|init)_(\w+_)?(model|network|net)(_|$)"
+)
 
 
 class Activity(NamedTuple):
-    """What a stack was about: `imports`, `data`, `model`, `tracing`, `first_batch` or `other`.
+    """What a stack was about, and the user's innermost line.
 
-    `line` is the user's innermost line.
+    `imports`, `data`, `model` (it is built), `evaluating`, `predicting`, `calling` (of a model),
+    `iterator_ends` (TensorFlow shuts the iterators of a call down that has ended), `tracing`,
+    `first_batch` or `other`.
     """
 
     name: str
@@ -109,6 +138,10 @@ def activity(frames: Sequence[Frame], locate: Locate) -> Activity:
     if _is_tracing(frames):
         # The function of a `Dataset.map` is traced too; that is building the data.
         return Activity("data" if any(map(_is_data, frames)) else "tracing", line)
+    if is_returning(inner):
+        return Activity("iterator_ends", line)
+    if any(_is_keras(frame) for frame in inner):
+        return Activity(_of_keras(inner, frames) or "other", line)
     return Activity(_of_library(inner) or _of_user(outer, locate) or "other", line)
 
 
@@ -120,6 +153,11 @@ def is_in_fit(frames: Sequence[Frame]) -> bool:
 def is_returning(frames: Sequence[Frame]) -> bool:
     """Tell whether a call of Keras has ended and lets go of its iterators, which may take long."""
     return bool(frames) and frames[0].file.endswith("/keras/src/utils/traceback_utils.py")
+
+
+def is_validating(frames: Sequence[Frame]) -> bool:
+    """Tell whether Keras's `fit` evaluates."""
+    return is_in_fit(frames) and any(_trainer_call(frame) == "evaluating" for frame in frames)
 
 
 def _is_tracing(frames: Sequence[Frame]) -> bool:
@@ -135,10 +173,34 @@ def _is_user(frame: Frame) -> bool:
 
 
 def _of_library(inner: Sequence[Frame]) -> str:
-    """Return what library code does for the user's line."""
+    """Return what library code other than Keras's does for the user's line."""
     if any(_is_data(frame) for frame in inner):
         return "data"
-    return "model" if any(_is_model(frame) for frame in inner) else ""
+    is_model = any(package_of(frame.file) in _MODEL_PACKAGES for frame in inner)
+    return "model" if is_model else ""
+
+
+def _of_keras(inner: Sequence[Frame], frames: Sequence[Frame]) -> str:
+    """Return what Keras does for the user's line, which may be inside a layer of the user's."""
+    calls = [] if is_in_fit(inner) else [call for f in inner if (call := _trainer_call(f))]
+    if calls:
+        return calls[-1]
+    library = _of_library(inner)
+    if library == "data":
+        return library
+    keras = [frame for frame in frames if _is_keras(frame)]
+    if any(frame.function in _BUILDING for frame in keras):
+        return "model"
+    if any(f.function == "__call__" and f.file.endswith(_LAYER_FILES) for f in keras):
+        return "calling"
+    makes = (f for f in inner if _is_keras(f) and not f.file.endswith(_TRAINER_FILES))
+    if any(f.function == "__init__" or "/applications/" in f.file for f in makes):
+        return "model"
+    return library
+
+
+def _trainer_call(frame: Frame) -> str:
+    return _TRAINER_CALLS.get(frame.function, "") if frame.file.endswith(_TRAINER_FILES) else ""
 
 
 def _is_data(frame: Frame) -> bool:
@@ -151,10 +213,8 @@ def _is_data(frame: Frame) -> bool:
     return name in _DATA_MODULES or (name == "os.py" and frame.function in ("walk", "_walk"))
 
 
-def _is_model(frame: Frame) -> bool:
-    return any(part in frame.file for part in _MODEL_FILES) or (
-        package_of(frame.file) in _MODEL_PACKAGES
-    )
+def _is_keras(frame: Frame) -> bool:
+    return any(part in frame.file for part in _KERAS_FILES)
 
 
 def _of_user(outer: Sequence[Frame], locate: Locate) -> str:

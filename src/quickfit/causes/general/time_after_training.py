@@ -27,7 +27,7 @@ from quickfit.findings import Finding, Fix, Symptom
 from quickfit.signals import Signals
 
 # What a script may well end with, and what `time-in-saving` tells.
-NORMAL = ("imports", "model", "tracing", "evaluating", "iterator_ends", "saving")
+NORMAL = ("imports", "model", "tracing", "evaluating", "calling", "iterator_ends", "saving")
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -29,7 +29,7 @@ from quickfit.findings import Finding, Fix, Symptom
 from quickfit.signals import Signals
 
 # What every script does, once.
-NORMAL = ("imports", "model", "tracing", "evaluating", "predicting")
+NORMAL = ("imports", "model", "tracing", "evaluating", "predicting", "calling", "iterator_ends")
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -41,7 +41,16 @@ from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
 from quickfit.signals import Signals
 
 # What a script may do between two loops that is no Python of its own.
-NOT_PYTHON = ("imports", "model", "tracing", "iterator_ends", "evaluating", "predicting", "saving")
+NOT_PYTHON = (
+    "imports",
+    "model",
+    "tracing",
+    "iterator_ends",
+    "evaluating",
+    "predicting",
+    "calling",
+    "saving",
+)
 
 
 def detect(signals: Signals) -> Finding | None:

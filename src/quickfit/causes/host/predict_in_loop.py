@@ -140,7 +140,7 @@ def _is_per_row(program: Program, module: Module, call: ast.Call, around: list[T
 
 def _evidence(line: PredictLine, seen: PredictSamples) -> tuple[Evidence, ...]:
     return (
-        Evidence("per call of `predict`", line.call_s, "s", f"timed {line.calls} times"),
+        Evidence("per call of `predict`", line.call_s, "s", f"timed {line.timed} times"),
         Evidence(
             "of the training thread's samples are inside `predict`",
             seen.share,
