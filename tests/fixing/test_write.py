@@ -68,7 +68,8 @@ def test_apply_writes_what_was_proven_and_undo_puts_it_back(home, fix):
     )
     shown = io.StringIO()
     write.undo(home, shown)
-    assert shown.getvalue() == "Undone: sequential-map in train.py\n"
+    assert shown.getvalue().startswith("diff --git a/train.py b/train.py\n")
+    assert shown.getvalue().endswith("\nUndone: sequential-map in train.py\n")
     assert text(home) == TEXT
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -216,15 +217,18 @@ def _fixes(done: Mended) -> str:
 
 
 def _write(done: Mended, err: TextIO) -> None:
+    home = apply.project_of(done.files)
     title = f"check --fix: {', '.join(dict.fromkeys(t.spotted.cause for t in done.fixed))}"
     try:
-        apply.write(done.files, home=Path.cwd(), title=title)
+        apply.write(done.files, home=home, title=title)
     except FixError as error:
         # The same writer serves `quickfit fix`, whose patch is another one.
         raise UsageError(str(error).replace("quickfit fix", "quickfit check")) from error
     count = len(done.files)
+    there = "" if home == Path.cwd() else f"cd {shlex.quote(str(home))} && "
+    undoing = f"{there}quickfit fix --undo"
     where = ", ".join(map(path, done.files)) if count <= MAX_NAMED else counted(count, "file")
-    _say([f"fixed in {where}: {_fixes(done)}", "as it was before: quickfit fix --undo"], err)
+    _say([f"fixed in {where}: {_fixes(done)}", f"as it was before: {undoing}"], err)
 
 
 def _tell(outcome: Outcome, format: str, request: Request, answer: Answer) -> None:

@@ -150,7 +150,7 @@ def _new_folder(output: str | Path | None) -> Path:
         "started_at": time.time(),
         "inside": True,
     }
-    folders.write_run_file(folder, facts)
+    folders.write_run_file(folder, folders.seal_launch(facts, folder))
     return folder
 
 

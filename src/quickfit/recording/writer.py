@@ -19,6 +19,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from quickfit import trust
 from quickfit.recording import thinning
 from quickfit.recording.schema import (
     APPLICATION_ID,
@@ -279,7 +280,8 @@ def _free_file(folder: Path) -> Path:
     for attempt in range(1000):
         name = f"{os.getpid()}{f'-{attempt}' if attempt else ''}{PROCESS_SUFFIX}"
         try:
-            os.close(os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            # SQLite gives the mode of this file to those beside it.
+            os.close(trust.create_private(folder / name))
         except FileExistsError:
             continue
         return folder / name
