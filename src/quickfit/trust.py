@@ -11,10 +11,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import hmac
 import json
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Any
@@ -90,7 +88,7 @@ def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
         data: its bytes.
         sync: wait until the disk has them, so that a power cut cannot lose them.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.new")
+    aside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
     try:
         with os.fdopen(create_private(aside), "wb") as file:
             file.write(data)
@@ -189,8 +187,8 @@ def read_or_make_key() -> bytes:
         try:
             path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             _close_to_others(path.parent, FOLDER_MODE)
-            aside = path.with_name(f"key.{os.getpid()}-{secrets.token_hex(4)}")
-            write_private(aside, secrets.token_bytes(_KEY_BYTES))
+            aside = path.with_name(f"key.{os.getpid()}-{os.urandom(4).hex()}")
+            write_private(aside, os.urandom(_KEY_BYTES))
             with contextlib.suppress(FileExistsError):  # another quickfit was first
                 os.link(aside, path)
             aside.unlink()
@@ -230,6 +228,8 @@ def check_seal(record: object, *, purpose: str, folder: Path) -> dict[str, Any]:
         expected = _seal(plain, purpose, folder)
     except OSError as error:
         raise NotTrusted(f"your key cannot be read ({error})") from error
+    import hmac  # this module is loaded into every watched script, which seldom needs it
+
     if not hmac.compare_digest(expected, record[SEAL].encode("ascii", "replace").decode()):
         raise NotTrusted(
             "its seal is not yours: it was made by another user, on another machine, for another"
@@ -239,6 +239,8 @@ def check_seal(record: object, *, purpose: str, folder: Path) -> dict[str, Any]:
 
 
 def _seal(facts: dict[str, Any], purpose: str, folder: Path) -> str:
+    import hmac
+
     about = {"purpose": purpose, "folder": os.path.realpath(folder), "user": _user()}
     text = json.dumps([about, facts], sort_keys=True, separators=(",", ":"))
     return hmac.new(read_or_make_key(), text.encode(), hashlib.sha256).hexdigest()

@@ -347,3 +347,77 @@ def test_an_undo_that_cannot_write_says_where_the_original_is(tmp_path, train, m
     assert str(saved) in str(caught.value)
     assert train.read_bytes() == AFTER
     assert not leftovers(tmp_path)
+
+
+def test_a_file_with_several_names_is_refused(tmp_path, train):
+    (tmp_path / "other.py").hardlink_to(train)
+    with pytest.raises(FixError) as caught:
+        write(tmp_path, train)
+    assert "this file has 2 names (hard links)" in str(caught.value)
+    assert "cp -p" in str(caught.value)
+    assert train.read_bytes() == BEFORE
+    assert not fixes(tmp_path)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root writes files of others")
+def test_owner_and_group_stay_when_root_writes(tmp_path, train):
+    os.chown(train, 12345, 54321)
+    train.chmod(0o640)
+    write(tmp_path, train)
+    facts = train.stat()
+    assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (12345, 54321, 0o640)
+    apply.undo(home=tmp_path)
+    assert (train.stat().st_uid, train.stat().st_gid) == (12345, 54321)
+
+
+def test_an_owner_that_cannot_be_kept_leaves_the_file_alone(tmp_path, train, monkeypatch):
+    def refuse(path, user, group):
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(train, 12345, 54321)
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(FixError, match="it belongs to user 12345, group 54321"):
+        write(tmp_path, train)
+    assert train.read_bytes() == BEFORE
+    assert not leftovers(tmp_path)
+
+
+def test_extended_attributes_stay_and_the_time_is_new(tmp_path, train):
+    try:
+        os.setxattr(train, "user.mark", b"mine")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    os.utime(train, (1, 1))
+    write(tmp_path, train)
+    assert os.getxattr(train, "user.mark") == b"mine"
+    assert train.stat().st_mtime > 1, "with the old time Python would run the old bytecode"
+
+
+def test_saved_originals_are_for_the_user_alone(tmp_path, train):
+    saved = write(tmp_path, train)
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in saved.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.py", "link.py"])
+def test_a_file_outside_of_the_project_is_left_alone(tmp_path, name):
+    home = tmp_path / "home"
+    home.mkdir()
+    outside = tmp_path / "elsewhere.py"
+    outside.write_bytes(BEFORE)
+    (home / "link.py").symlink_to(outside)
+    with pytest.raises(FixError, match="lies outside of the project folder"):
+        write(home, home / name)
+    assert outside.read_bytes() == BEFORE
+    assert not (home / ".quickfit").exists()
+
+
+def test_the_project_of_named_files_is_where_quickfit_runs_or_the_folder_they_share(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert apply.project_of(["a.py", "sub/b.py"]) == tmp_path / "here"
+    assert apply.project_of(["../x/a.py", "../x/sub/b.py"]) == tmp_path / "x"

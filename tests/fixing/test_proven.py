@@ -62,7 +62,7 @@ def test_where_it_cannot_be_kept_nothing_is_said(tmp_path, train):
 def test_a_damaged_note_is_said(tmp_path, text):
     path = tmp_path / FILE
     trust.make_private_folder(path.parent)
-    facts = '{"proven": %s}' % text
+    facts = f'{{"proven": {text}}}'
     with contextlib.suppress(ValueError):
         facts = json.dumps(trust.sealed(json.loads(facts), purpose=PURPOSE, folder=tmp_path))
     trust.write_private(path, facts.encode())

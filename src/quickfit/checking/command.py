@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from quickfit import terminal
 from quickfit.causes import catalogue
 from quickfit.checking import to_github, to_json, to_sarif, to_text
 from quickfit.checking._records import FREE, Checked, Outcome, Trouble
@@ -28,7 +29,7 @@ from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
 from quickfit.fixes.patch import patch
-from quickfit.report.text import encodable, path, prose
+from quickfit.report.text import path, prose
 
 STDIN = "-"
 # More files are counted: a line of names is not read.
@@ -196,8 +197,7 @@ def _notes(request: Request, outcome: Outcome, done: Mended | None) -> list[str]
 
 def _say(notes: Sequence[str], err: TextIO) -> None:
     for note in notes:
-        err.write(encodable(f"quickfit: {prose(note)}\n", getattr(err, "encoding", None)))
-    err.flush()
+        terminal.say(prose(note), err)
 
 
 def _error(trouble: Trouble) -> str:

@@ -59,7 +59,7 @@ def write(files: Files, *, home: Path, title: str) -> Path:
 
 
 def project_of(named: Iterable[str]) -> Path:
-    """Return the project folder of files that a user has named: where quickfit is run, if it can be.
+    """Return the project folder of files that a user has named: where quickfit runs, if it can be.
 
     Files elsewhere are their own project: what was written is undone in the folder they share.
     """

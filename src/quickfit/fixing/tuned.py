@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.errors import FixError, SignalMissing
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
@@ -32,7 +33,7 @@ from quickfit.launch.target import Target
 from quickfit.proof.budget import Budget
 from quickfit.proof.observe import Observed
 from quickfit.proof.prove import Prover
-from quickfit.report.to_terminal import wants_color
+from quickfit.terminal import wants_color
 from quickfit.tuning.advice.rows import Kind
 from quickfit.tuning.trials.scratch import scratch_folder
 
@@ -118,7 +119,7 @@ def tune(request: TuneRequest, asked: Asked, *, out: TextIO, err: TextIO) -> int
     tuned.story.outcomes = [one.outcome for one in tuned.advised if one.outcome is not None]
     shown = err if asked.prints_patch or request.as_json else out
     if request.as_json:
-        out.write(json.dumps(as_json(tuned), indent=2) + "\n")
+        terminal.write(out, json.dumps(as_json(tuned), indent=2) + "\n")
     else:
         write_tuned(tuned, shown, color=wants_color(shown))
     settle(tuned.story, asked, out=shown if request.as_json else out)
