@@ -192,13 +192,26 @@ def _save(files: Files, home: Path, title: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         why = getattr(error, "strerror", None) or error
         raise FixError(
-            f"{getattr(error, 'filename', None) or folder}: cannot save the original files"
-            f" ({why}), so nothing was changed.\n"
-            "Undoing a fix needs a place in the project and a key in your state folder"
-            f" ({trust.state_folder()}).\nA state folder elsewhere:\n"
-            "    XDG_STATE_HOME=FOLDER quickfit fix --apply"
+            f"{folder}: cannot save the original files ({why}), so nothing was changed."
         ) from error
     return folder
+
+
+def check_key() -> None:
+    """Make sure, before minutes of proofs, that what is written can be undone.
+
+    Raises:
+        FixError: there is no key to seal the record of it with.
+    """
+    try:
+        trust.read_or_make_key()
+    except (OSError, trust.NotTrusted) as error:
+        raise FixError(
+            f"{trust.state_folder()}: the key that records of fixes are sealed with cannot be"
+            f" used.\nReceived: {getattr(error, 'strerror', None) or error}\n"
+            "Correct that, or name another folder for it:\n"
+            "    XDG_STATE_HOME=FOLDER quickfit fix --apply …"
+        ) from error
 
 
 def _save_one(

@@ -50,7 +50,10 @@ class Asked:
 
         Raises:
             UsageError: two of the options speak against each other.
+            FixError: what is written could not be undone.
         """
+        if self.applies:
+            apply.check_key()
         given = {"--apply": self.applies, "--diff": self.prints_patch, "--format json": as_json}
         both = [name for name, is_given in given.items() if is_given]
         if len(both) > 1:
