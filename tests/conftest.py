@@ -1,6 +1,23 @@
 """What holds for every test."""
 
+import os
 import signal
+import tempfile
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_state_folder():
+    """Keep the key that seals records in a folder of the tests, never in the user's."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get("XDG_STATE_HOME")
+        os.environ["XDG_STATE_HOME"] = folder
+        yield
+        if before is None:
+            del os.environ["XDG_STATE_HOME"]
+        else:
+            os.environ["XDG_STATE_HOME"] = before
 
 
 def pytest_configure() -> None:

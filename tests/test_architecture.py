@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "quickfit"
-EVERYONE = {"capacity", "errors", "units"}
+EVERYONE = {"capacity", "errors", "terminal", "trust", "units"}
 MAY_IMPORT = {
     "recording": set(),
     "findings": set(),
@@ -72,6 +72,19 @@ CATCHES_EVERYTHING = {
     "tuning/numerics/lookout.py": "looking for a NaN must not break the training",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
+# Who may write to a terminal without `terminal`: each hands on what is not ours to change, or what
+# went through `terminal` before.
+WRITES_ITSELF = {
+    "terminal.py": "it is the one place",
+    "launch/status.py": "lines of ours on the script's stderr, escaped by `terminal`",
+    "launch/stderr.py": "the script's own bytes, unchanged",
+    "launch/inject/sitecustomize.py": "quickfit could not be imported, so neither can `terminal`",
+    "compression/quantizing/quiet.py": "what TensorFlow itself prints",
+    "data/speed/loading.py": "what TensorFlow itself prints",
+    "demo/scripts": "scripts of a user",
+}
+# How streams that a person may read are called; files have other names.
+_STREAMS = {"stdout", "stderr", "out", "err", "stream", "_out", "_err", "_stream", "console"}
 TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data", "tuning", "compression"}
 
 
@@ -153,6 +166,28 @@ def test_only_the_listed_files_catch_everything(path, tree):
         if isinstance(node, ast.ExceptHandler) and not _raises_again(node):
             caught = ast.unparse(node.type) if node.type else "everything"
             assert caught not in ("everything", "Exception", "BaseException"), f"{path}: {caught}"
+
+
+def _prints(node):
+    """Tell whether a call writes for people by itself."""
+    called = node.func
+    if isinstance(called, ast.Name):
+        return called.id in ("print", "Console", "input")
+    if not isinstance(called, ast.Attribute):
+        return False
+    if called.attr in ("echo", "secho", "print_exc", "print_exception"):
+        return True
+    of = called.value
+    name = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
+    return called.attr in ("write", "writelines") and name in _STREAMS
+
+
+@every_module
+def test_what_people_read_goes_through_the_one_place_that_escapes_it(path, tree):
+    if any(str(path).startswith(allowed) for allowed in WRITES_ITSELF):
+        return
+    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Call) and _prints(n)]
+    assert not lines, f"lines {lines}: write with quickfit.terminal"
 
 
 @every_module

@@ -11,14 +11,21 @@
 
 Every message says what happened with the value received, where, and what to do.
 The command line prints these without a traceback; any other exception is a bug of
-ours and keeps its traceback.
+ours and keeps its traceback. Messages quote names that somebody else chose: what does not print in
+them is escaped, wherever the message is shown.
 """
+
+from quickfit.terminal import escape
 
 
 class QuickfitError(Exception):
     """Base of everything quickfit raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the message, harmless on any terminal."""
+        return escape(super().__str__())
 
 
 class UsageError(QuickfitError):

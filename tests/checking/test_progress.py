@@ -32,7 +32,8 @@ def test_a_long_check_says_how_many_files_are_done_and_takes_the_line_away():
         "",
         "quickfit check: 2 of 1,200 files",
         "quickfit check: 4 of 1,200 files",
-        "\x1b[K",
+        " " * 32,
+        "",
     ]
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from quickfit import trust
 from quickfit.errors import FixError
 from quickfit.fixes import apply
 from quickfit.fixes.files import read_source
@@ -153,7 +154,8 @@ def test_what_was_written_is_put_back_when_the_next_file_cannot_be(tmp_path, tra
     original, calls = os.replace, []
 
     def fail_second(source, target):
-        calls.append(target)
+        if ".quickfit" not in str(target):  # the originals are saved
+            calls.append(target)
         if len(calls) == 2:
             raise OSError(errno.EIO, "Input/output error", str(target))
         original(source, target)
@@ -172,7 +174,8 @@ def test_what_cannot_be_put_back_is_said_and_can_be_undone_later(tmp_path, train
     original, calls = os.replace, []
 
     def fail_from_second(source, target):
-        calls.append(target)
+        if ".quickfit" not in str(target):  # the originals are saved
+            calls.append(target)
         if len(calls) > 1:
             raise OSError(errno.EIO, "Input/output error", str(target))
         original(source, target)
@@ -205,7 +208,8 @@ from quickfit.fixes.files import read_source
 original = os.replace
 def replace(source, target):
     original(source, target)
-    os.kill(os.getpid(), signal.SIGKILL)
+    if ".quickfit" not in str(target):
+        os.kill(os.getpid(), signal.SIGKILL)
 os.replace = replace
 names = ["train.py", "data.py"]
 files = {str(Path(name).resolve()): (read_source(str(Path(name).resolve())), b"a = 2\\r\\n")
@@ -279,6 +283,22 @@ def test_a_lost_original_is_named(tmp_path, train):
 def test_a_damaged_manifest_is_said(tmp_path, train, text):
     saved = write(tmp_path, train)
     (saved / "fix.json").write_text(text)
+    with pytest.raises(FixError, match=r"fix\.json: (is damaged|.* is not trusted)"):
+        apply.undo(home=tmp_path)
+    assert train.read_bytes() == AFTER
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        *({}, {"files": 1}, {"files": [1]}, {"files": [{}]}),
+        {"files": [{"path": 1, "saved": 2, "before": 3, "after": 4}]},
+    ],
+)
+def test_a_damaged_manifest_with_a_seal_is_said(tmp_path, train, facts):
+    saved = write(tmp_path, train)
+    record = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
+    (saved / "fix.json").write_text(json.dumps(record))
     with pytest.raises(FixError, match=r"fix\.json: is damaged"):
         apply.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
@@ -292,6 +312,7 @@ def test_a_hostile_manifest_reads_nothing_from_elsewhere(tmp_path, train, name):
     facts = json.loads((saved / "fix.json").read_text())
     facts["files"][0]["saved"] = str(tmp_path) + name if name.startswith("/") else name
     facts["files"][0]["before"] = read_source(str(secret)).sha256
+    facts = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
     (saved / "fix.json").write_text(json.dumps(facts))
     with pytest.raises(FixError):
         apply.undo(home=tmp_path)
@@ -306,6 +327,7 @@ def test_a_manifest_that_names_another_file_changes_it_only_where_that_is_as_it_
     saved = write(tmp_path, train)
     facts = json.loads((saved / "fix.json").read_text())
     facts["files"][0]["path"] = str(theirs)
+    facts = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
     (saved / "fix.json").write_text(json.dumps(facts))
     with pytest.raises(FixError, match=r"theirs\.py: has changed since it was fixed"):
         apply.undo(home=tmp_path)
@@ -325,3 +347,77 @@ def test_an_undo_that_cannot_write_says_where_the_original_is(tmp_path, train, m
     assert str(saved) in str(caught.value)
     assert train.read_bytes() == AFTER
     assert not leftovers(tmp_path)
+
+
+def test_a_file_with_several_names_is_refused(tmp_path, train):
+    (tmp_path / "other.py").hardlink_to(train)
+    with pytest.raises(FixError) as caught:
+        write(tmp_path, train)
+    assert "this file has 2 names (hard links)" in str(caught.value)
+    assert "cp -p" in str(caught.value)
+    assert train.read_bytes() == BEFORE
+    assert not fixes(tmp_path)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root writes files of others")
+def test_owner_and_group_stay_when_root_writes(tmp_path, train):
+    os.chown(train, 12345, 54321)
+    train.chmod(0o640)
+    write(tmp_path, train)
+    facts = train.stat()
+    assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (12345, 54321, 0o640)
+    apply.undo(home=tmp_path)
+    assert (train.stat().st_uid, train.stat().st_gid) == (12345, 54321)
+
+
+def test_an_owner_that_cannot_be_kept_leaves_the_file_alone(tmp_path, train, monkeypatch):
+    def refuse(path, user, group):
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(train, 12345, 54321)
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(FixError, match="it belongs to user 12345, group 54321"):
+        write(tmp_path, train)
+    assert train.read_bytes() == BEFORE
+    assert not leftovers(tmp_path)
+
+
+def test_extended_attributes_stay_and_the_time_is_new(tmp_path, train):
+    try:
+        os.setxattr(train, "user.mark", b"mine")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    os.utime(train, (1, 1))
+    write(tmp_path, train)
+    assert os.getxattr(train, "user.mark") == b"mine"
+    assert train.stat().st_mtime > 1, "with the old time Python would run the old bytecode"
+
+
+def test_saved_originals_are_for_the_user_alone(tmp_path, train):
+    saved = write(tmp_path, train)
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in saved.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.py", "link.py"])
+def test_a_file_outside_of_the_project_is_left_alone(tmp_path, name):
+    home = tmp_path / "home"
+    home.mkdir()
+    outside = tmp_path / "elsewhere.py"
+    outside.write_bytes(BEFORE)
+    (home / "link.py").symlink_to(outside)
+    with pytest.raises(FixError, match="lies outside of the project folder"):
+        write(home, home / name)
+    assert outside.read_bytes() == BEFORE
+    assert not (home / ".quickfit").exists()
+
+
+def test_the_project_of_named_files_is_where_quickfit_runs_or_the_folder_they_share(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert apply.project_of(["a.py", "sub/b.py"]) == tmp_path / "here"
+    assert apply.project_of(["../x/a.py", "../x/sub/b.py"]) == tmp_path / "x"

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from quickfit.fixing import progress
-from quickfit.fixing.progress import QUIET_S, WIDTH, Ticker
+from quickfit.fixing.progress import QUIET_S, Ticker
+from quickfit.terminal import StatusLine
 
 
 class Terminal(io.StringIO):
@@ -59,7 +60,7 @@ def test_the_line_is_taken_away_again():
 def test_a_long_line_stays_one():
     stream = Terminal()
     Ticker(stream).tell("x" * 300)
-    assert len(stream.getvalue()) == WIDTH
+    assert len(stream.getvalue()) == StatusLine.WIDTH + 1
 
 
 def test_in_a_pipe_there_are_few_lines(clock):

@@ -1,14 +1,18 @@
 """What was proven is kept as it was, and a damaged note of it is said."""
 
+import contextlib
 import json
 
 import pytest
 
+from quickfit import trust
 from quickfit.errors import FixError
 from quickfit.findings import FixClass
 from quickfit.fixes.change import Edit
 from quickfit.fixes.files import read_source
 from quickfit.fixing.proven import FILE, Proven, files_of, keep, read
+
+PURPOSE = "write what was proven"
 
 
 @pytest.fixture
@@ -57,8 +61,11 @@ def test_where_it_cannot_be_kept_nothing_is_said(tmp_path, train):
 )
 def test_a_damaged_note_is_said(tmp_path, text):
     path = tmp_path / FILE
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
+    trust.make_private_folder(path.parent)
+    facts = f'{{"proven": {text}}}'
+    with contextlib.suppress(ValueError):
+        facts = json.dumps(trust.sealed(json.loads(facts), purpose=PURPOSE, folder=tmp_path))
+    trust.write_private(path, facts.encode())
     with pytest.raises(FixError, match=r"proven\.json: is damaged\. Prove the fix again"):
         read(tmp_path)
 
@@ -87,6 +94,6 @@ def test_an_edit_of_a_file_without_a_digest_is_refused(train):
 
 def test_the_note_is_plain_json(tmp_path, train):
     keep([entry(train)], tmp_path)
-    (facts,) = json.loads((tmp_path / FILE).read_text())
+    (facts,) = json.loads((tmp_path / FILE).read_text())["proven"]
     assert facts["edits"] == [[str(train), [1, 4], [1, 5], "2"]]
     assert facts["kind"] == "equivalent"

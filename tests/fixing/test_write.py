@@ -68,7 +68,8 @@ def test_apply_writes_what_was_proven_and_undo_puts_it_back(home, fix):
     )
     shown = io.StringIO()
     write.undo(home, shown)
-    assert shown.getvalue() == "Undone: sequential-map in train.py\n"
+    assert shown.getvalue().startswith("diff --git a/train.py b/train.py\n")
+    assert shown.getvalue().endswith("\nUndone: sequential-map in train.py\n")
     assert text(home) == TEXT
 
 
@@ -257,3 +258,12 @@ def test_with_settings_apply_says_first_which_are_only_shown(home, monkeypatch):
         write.fix(Request(tunes=tunes), Asked(applies=True), out=io.StringIO(), err=err)
         said.append("settings of class equivalent or may-change-results" in err.getvalue())
     assert said == [True, False]
+
+
+def test_without_a_key_nothing_is_tried_because_nothing_could_be_undone(home, fix, monkeypatch):
+    (home / "state").write_text("a file where a folder should be")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    with pytest.raises(FixError, match="the key that records of fixes are sealed with") as caught:
+        fix(outcome(home / "train.py"), asked=Asked(applies=True))
+    assert "XDG_STATE_HOME=FOLDER" in str(caught.value)
+    assert text(home) == TEXT

@@ -13,7 +13,7 @@ from launch.sessions import PATIENCE_S, Terminal
 
 def test_every_line_is_prefixed_and_cannot_control_the_terminal(capfd):
     say("one\ntwo \x1b[2J\x07 three")
-    assert capfd.readouterr().err == "quickfit: one\nquickfit: two �[2J� three\n"
+    assert capfd.readouterr().err == "quickfit: one\nquickfit: two \\x1b[2J\\x07 three\n"
 
 
 def test_a_line_after_a_progress_bar_starts_on_a_new_line(tmp_path):

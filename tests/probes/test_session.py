@@ -1,5 +1,6 @@
 """Watching starts, survives forks and full disks, and ends with everything on disk."""
 
+import sys
 import textwrap
 
 import pytest
@@ -249,10 +250,10 @@ sys.exit(6)
 
 
 def test_starting_twice_starts_once(state, tmp_path):
-    before = list(session.sys.meta_path)
+    before = list(sys.meta_path)
     session.start(tmp_path, role="main")
     assert Current.state is state
-    assert session.sys.meta_path == before
+    assert sys.meta_path == before
 
 
 def test_finishing_without_having_started_does_nothing(monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 
 from quickfit.recording.environment import process_facts
 from quickfit.recording.folder import write_run_file
-from quickfit.recording.schema import columns
+from quickfit.recording.schema import columns, create_sql
 from quickfit.recording.writer import Writer
 
 SCRIPT = "/home/someone/train.py"
@@ -274,6 +274,10 @@ def put(change) -> Callable[..., None]:
         with closing(sqlite3.connect(file)) as db:
             db.execute("PRAGMA synchronous=OFF")
             db.execute(f"UPDATE {table} SET {column} = ? WHERE {rows}", (value,))
+            # The table looks as quickfit makes it; only the value is odd.
+            plain = create_sql(table).partition(", PRIMARY KEY")[0].rstrip(")") + ")"
+            db.execute("PRAGMA writable_schema=ON")
+            db.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (plain, table))
             db.commit()
 
     return put

@@ -204,10 +204,10 @@ def test_the_run_file_comes_back_with_the_format(tmp_path):
 def test_a_failed_write_leaves_the_run_file_as_it_was(tmp_path, monkeypatch):
     folders.write_run_file(tmp_path, {"pid": 1})
 
-    def full(self, text, *args, **kwargs):
+    def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         folders.write_run_file(tmp_path, {"pid": 2})
     assert folders.read_run_file(tmp_path)["pid"] == 1

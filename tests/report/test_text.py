@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quickfit import terminal
 from quickfit.report import text
 
 HOSTILE = {
@@ -36,7 +37,7 @@ def test_leaves_what_prints_alone(plain):
 
 
 def test_a_pile_of_combining_marks_is_broken_up():
-    assert text.one_line("a" + "\u0301" * 9).count("\u0301") == text.MAX_COMBINING
+    assert text.one_line("a" + "\u0301" * 9).count("\u0301") == terminal.MAX_COMBINING
 
 
 def test_over_long_text_ends_in_an_ellipsis():
@@ -107,7 +108,7 @@ def test_very_long_code_is_cut():
     ],
 )
 def test_characters_an_encoding_lacks_are_replaced(encoding, shown):
-    assert text.encodable("1.4–2.5× · 6 µs ± 1 … 数", encoding) == shown
+    assert terminal.encodable("1.4–2.5× · 6 µs ± 1 … 数", encoding) == shown
 
 
 @settings(deadline=None)
@@ -137,4 +138,4 @@ def test_any_path_is_printable_and_has_no_override(anything):
 @settings(deadline=None)
 @given(st.text(), st.sampled_from(["ascii", "latin-1", "cp1252", "utf-8", "shift-jis"]))
 def test_any_harmless_text_can_be_encoded(anything, encoding):
-    text.encodable(text.one_line(anything), encoding).encode(encoding)
+    terminal.encodable(text.one_line(anything), encoding).encode(encoding)

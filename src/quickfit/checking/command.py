@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from quickfit import terminal
 from quickfit.causes import catalogue
 from quickfit.checking import to_github, to_json, to_sarif, to_text
 from quickfit.checking._records import FREE, Checked, Outcome, Trouble
@@ -27,7 +29,7 @@ from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
 from quickfit.fixes.patch import patch
-from quickfit.report.text import encodable, path, prose
+from quickfit.report.text import path, prose
 
 STDIN = "-"
 # More files are counted: a line of names is not read.
@@ -195,8 +197,7 @@ def _notes(request: Request, outcome: Outcome, done: Mended | None) -> list[str]
 
 def _say(notes: Sequence[str], err: TextIO) -> None:
     for note in notes:
-        err.write(encodable(f"quickfit: {prose(note)}\n", getattr(err, "encoding", None)))
-    err.flush()
+        terminal.say(prose(note), err)
 
 
 def _error(trouble: Trouble) -> str:
@@ -216,15 +217,18 @@ def _fixes(done: Mended) -> str:
 
 
 def _write(done: Mended, err: TextIO) -> None:
+    home = apply.project_of(done.files)
     title = f"check --fix: {', '.join(dict.fromkeys(t.spotted.cause for t in done.fixed))}"
     try:
-        apply.write(done.files, home=Path.cwd(), title=title)
+        apply.write(done.files, home=home, title=title)
     except FixError as error:
         # The same writer serves `quickfit fix`, whose patch is another one.
         raise UsageError(str(error).replace("quickfit fix", "quickfit check")) from error
     count = len(done.files)
+    there = "" if home == Path.cwd() else f"cd {shlex.quote(str(home))} && "
+    undoing = f"{there}quickfit fix --undo"
     where = ", ".join(map(path, done.files)) if count <= MAX_NAMED else counted(count, "file")
-    _say([f"fixed in {where}: {_fixes(done)}", "as it was before: quickfit fix --undo"], err)
+    _say([f"fixed in {where}: {_fixes(done)}", f"as it was before: {undoing}"], err)
 
 
 def _tell(outcome: Outcome, format: str, request: Request, answer: Answer) -> None:

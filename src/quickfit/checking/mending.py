@@ -17,6 +17,7 @@ from quickfit.checking._records import Checked, Told
 from quickfit.checking.scanning import NOTEBOOK
 from quickfit.errors import FixError, SourceError
 from quickfit.findings import Change, Edit, FixClass
+from quickfit.fixes.apply import check_may_change, project_of
 from quickfit.fixes.change import is_in_conflict, merged
 from quickfit.fixes.files import SourceFile, read_source
 from quickfit.program.notebook import read_notebook
@@ -152,6 +153,8 @@ class Mender:
             raise FixError(f"{path}: has changed since it was checked, so it is left alone.")
         if self._leaves_read_only and not os.access(path, os.W_OK):
             raise FixError(f"{path}: is not writable, so it is left alone.")
+        if self._leaves_read_only:
+            check_may_change(path, project_of([path]))
         return source
 
     def _scan_again(self) -> None:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from quickfit import terminal
+
 # Shorter checks are over before anyone wonders.
 PATIENCE_S = 2.0
 PAUSE_S = 0.25
@@ -22,11 +24,11 @@ class Progress:
     pause_s = PAUSE_S
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream if stream.isatty() else None
+        self._is_watched = stream.isatty()
+        self._line = terminal.StatusLine(stream)
         self._clock = clock
         self._total = self._done = 0
         self._begin_s = self._shown_s = 0.0
-        self._is_shown = False
 
     def begin(self, total: int) -> None:
         """Start to count; a later round starts anew."""
@@ -37,16 +39,12 @@ class Progress:
         """Say so when more files are done, now and then."""
         self._done += count
         now = self._clock()
-        if self._stream is None or now - self._begin_s < PATIENCE_S:
+        if not self._is_watched or now - self._begin_s < PATIENCE_S:
             return
         if now - self._shown_s >= PAUSE_S:
-            self._shown_s, self._is_shown = now, True
-            self._stream.write(f"\rquickfit check: {self._done:,} of {self._total:,} files")
-            self._stream.flush()
+            self._shown_s = now
+            self._line.show(f"quickfit check: {self._done:,} of {self._total:,} files")
 
     def end(self) -> None:
         """Take the line away."""
-        if self._stream is not None and self._is_shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-        self._is_shown = False
+        self._line.clear()

@@ -7,14 +7,15 @@ import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, TextIO
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.causes import catalogue
 from quickfit.checking._records import Outcome, Rewrite, Told, Trouble
 from quickfit.checking.counts import hidden_hints, summary
 from quickfit.checking.excerpt import excerpt
 from quickfit.findings import Effect, FixClass, Span
-from quickfit.report.text import code, encodable, one_line, path, prose
-from quickfit.report.to_terminal import MAX_WIDTH, MIN_WIDTH, wants_color
+from quickfit.report.text import code, one_line, path, prose
+from quickfit.report.to_terminal import MAX_WIDTH, MIN_WIDTH
+from quickfit.terminal import wants_color
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,29 +76,23 @@ class _Page:
     """Lines of a report, written to a stream in one piece."""
 
     def __init__(self, stream: TextIO, *, color: bool | None) -> None:
-        from rich.console import Console
-
         self._stream = stream
         self._written = io.StringIO()
         colored = wants_color(stream) if color is None else color
         self._width = _width_of(stream)
-        self._console: Console = Console(
-            file=self._written,
+        self._console: Console = terminal.console(
+            self._written,
             width=self._width,
             force_terminal=colored,
             no_color=not colored,
             # The 16 standard colours follow the user's theme, light or dark.
             color_system="standard" if colored else None,
-            highlight=False,
-            markup=False,
-            emoji=False,
         )
 
     def write(self) -> None:
         lines = self._written.getvalue().split("\n")
         text = "\n".join(line.rstrip() for line in lines)
-        self._stream.write(encodable(text, getattr(self._stream, "encoding", None)))
-        self._stream.flush()
+        terminal.write(self._stream, text, painted=True)
 
     def line(self, *parts: tuple[str, str]) -> None:
         """Add a line that is never wrapped."""

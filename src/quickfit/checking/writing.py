@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.errors import UsageError
-from quickfit.report.text import encodable
 
 
 class Answer:
@@ -43,25 +43,14 @@ class Answer:
 
     def write_text(self, text: str) -> None:
         """Write text in the characters that the stream has."""
-        self.write(lambda stream: _write(stream, text))
+        self.write(lambda stream: terminal.write(stream, text))
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Write a patch as it is, escaped only on a terminal."""
         if self._file is not None:
             _replace(self._file, data)
             return
-        self._out.flush()
-        buffer = getattr(self._out, "buffer", None)
-        if buffer is not None:
-            buffer.write(data)
-            buffer.flush()
-        else:
-            self._out.write(data.decode(errors="replace"))
-
-
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(encodable(text, getattr(stream, "encoding", None)))
-    stream.flush()
+        terminal.write_patch(self._out, data)
 
 
 def _replace(file: Path, data: bytes) -> None:
@@ -72,8 +61,8 @@ def _replace(file: Path, data: bytes) -> None:
         real = os.path.realpath(file)
         handle, aside = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".quickfit-")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(data)
             os.chmod(aside, _mode(real))
             os.replace(aside, real)
         except OSError:

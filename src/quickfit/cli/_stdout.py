@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.errors import QuickfitError
 
 
@@ -30,15 +32,20 @@ def answer(write: Callable[[TextIO], None]) -> None:
         ) from error
 
 
-def answer_text(text: str) -> None:
-    """Write `text` to stdout in the characters its encoding has."""
-    from quickfit.report.text import encodable
+def answer_text(text: str, *, painted: bool = False) -> None:
+    """Write `text` to stdout, harmless and in the characters its encoding has.
 
-    answer(lambda stream: _write(stream, encodable(text, stream.encoding)))
+    Args:
+        text: what to write.
+        painted: it has colours of ours.
+    """
+    answer(lambda stream: terminal.write(stream, text, painted=painted))
 
 
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
+def answer_json(value: object) -> None:
+    """Write a value to stdout as JSON."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    answer_text(f"{terminal.escape_json(text)}\n")
 
 
 def _forget_stdout() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quickfit import terminal
 from quickfit.cli._stdout import answer_text
 from quickfit.errors import UsageError
 
@@ -109,7 +110,7 @@ def _script_of(pid: int) -> int:
             f"attach {pid}: this is quickfit itself, and it has no script running.\n"
             "Its report, if it has recorded one:\n    quickfit report"
         )
-    print(f"quickfit: {pid} is quickfit itself; this is its script", file=sys.stderr)
+    terminal.say(f"{pid} is quickfit itself; this is its script")
     return below[0]
 
 

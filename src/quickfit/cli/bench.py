@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import sys
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quickfit.cli._stdout import answer_text
+from quickfit import terminal
+from quickfit.cli._stdout import answer_json, answer_text
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -132,8 +132,10 @@ def _measure(
         plan = Plan(seconds=times[0], warmup_s=times[1], tell=tell)
         model = None if beside[0] is not None else model
         speed = measured(found.feed, plan, step_s=beside[0], model=model)
-    told = _json(speed.as_json()) if as_json else painted(text(speed, _width()))
-    answer_text(f"{told}\n")
+    if as_json:
+        answer_json(speed.as_json())
+    else:
+        answer_text(f"{painted(text(speed, _width()))}\n", painted=True)
 
 
 def _compare(
@@ -143,8 +145,10 @@ def _compare(
 
     with _telling() as tell:
         found = race(targets, options, seconds=times[0], warmup_s=times[1], tell=tell)
-    told = _json(_race_json(found)) if as_json else painted(race_text(found))
-    answer_text(f"{told}\n")
+    if as_json:
+        answer_json(_race_json(found))
+    else:
+        answer_text(f"{painted(race_text(found))}\n", painted=True)
 
 
 def _open_stderr() -> None:
@@ -192,10 +196,6 @@ def _race_json(race: Race) -> dict[str, Any]:
     ratio = race.ratio
     told = {"low": ratio.low, "mean": ratio.mean, "high": ratio.high, "rounds": ratio.pairs}
     return {"targets": sides, "second_over_first": told, "is_different": race.is_different}
-
-
-def _json(found: dict[str, Any]) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 @contextlib.contextmanager
@@ -254,9 +254,8 @@ def painted(text: str, *, color: bool | None = None) -> str:
         text: the plain report.
         color: whether to; by default only on a terminal that wants it.
     """
-    from quickfit.report.to_terminal import wants_color
-
-    if not (wants_color(sys.stdout) if color is None else color):
+    text = terminal.escape(text)
+    if not (terminal.wants_color(sys.stdout) if color is None else color):
         return text
     text = re.sub(r"(?<= )#+(?= |$)", lambda found: f"\x1b[36m{found[0]}\x1b[0m", text, flags=re.M)
     return re.sub(_LEADS, lambda found: f"\x1b[1m{found[0]}\x1b[0m", text, flags=re.M)

@@ -8,6 +8,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from quickfit import terminal
 from quickfit.cli._stdout import answer
 from quickfit.errors import UsageError
 
@@ -39,11 +40,10 @@ def demo(
 
 def _tell_in(home: Path, *, kept: bool) -> None:
     from quickfit.demo.story import tell_story
-    from quickfit.report.text import encodable
 
     def tell(stream: TextIO) -> None:
         tell_story(home, stream)
-        stream.write(encodable(f"\n{_closing(home, kept=kept)}\n", stream.encoding))
+        terminal.write(stream, f"\n{_closing(home, kept=kept)}\n")
 
     answer(tell)
 

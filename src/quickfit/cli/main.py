@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from quickfit import __version__
+from quickfit import __version__, terminal
 from quickfit.cli.fix import OPTIONS as FIX_OPTIONS
 from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.cli.tune import OPTIONS as TUNE_OPTIONS
@@ -30,15 +32,54 @@ COMMANDS = (
 _SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS, "tune": TUNE_OPTIONS}
 
 
+# What is wrong with the words of a command line. Depending on its version, typer takes the class
+# from click or has its own; the base of its errors is the same in both.
+_WrongArguments: type[Any] = typer.BadParameter.__mro__[2]
+
+
 def main() -> None:
     """Run the command line `sys.argv`; end the process with its exit code."""
     try:
-        app()(args=arranged(sys.argv[1:]), prog_name="quickfit")
+        _run()
+    except SystemExit as ending:
+        if not sys.flags.inspect:
+            raise
+        # PYTHONINSPECT is for the script's Python; ours would ask for input in place of ending.
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(ending.code if isinstance(ending.code, int) else int(bool(ending.code)))
+
+
+def _run() -> NoReturn:
+    # An error that is a bug of ours may quote anything too.
+    sys.excepthook = terminal.show_exception
+    try:
+        _check_working_folder()
+        command = typer.main.get_command(app())
+        words = arranged(sys.argv[1:])
+        sys.exit(command.main(args=words, prog_name="quickfit", standalone_mode=False) or 0)
     except QuickfitError as error:
-        print(f"quickfit: {error}", file=sys.stderr)
+        terminal.say(str(error))
+        sys.exit(error.exit_code)
+    except _WrongArguments as error:
+        said = io.StringIO()
+        error.show(said)
+        terminal.write(sys.stderr, said.getvalue())
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         _end_by_interrupt()
+
+
+def _check_working_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UsageError(
+            f"the working folder cannot be used ({error.strerror}): it was removed or may not be"
+            f" entered.\nReceived: {os.environ.get('PWD', 'a folder without a name')}\n"
+            "Go to a folder that exists:\n    cd"
+        ) from error
 
 
 def app() -> typer.Typer:
@@ -57,7 +98,7 @@ def app() -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"quickfit {__version__}")
+        terminal.write(sys.stdout, f"quickfit {__version__}\n")
         raise typer.Exit
 
 
@@ -146,7 +187,7 @@ def _unknown(word: str) -> str:
     )
 
 
-def _end_by_interrupt() -> None:
+def _end_by_interrupt() -> NoReturn:
     import signal
 
     from quickfit.launch.process import Ending, end_as

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from quickfit import terminal
 from quickfit.errors import QuickfitError, UsageError
 
 
@@ -147,7 +148,7 @@ def pack(
         raise
     if quiet:
         for warning in packed.warnings():
-            print(f"quickfit: WARNING: {warning}", file=sys.stderr)
+            terminal.say(f"WARNING: {warning}")
     else:
         _answer(f"{packed}\n", "The pack is whole")
 
@@ -161,7 +162,7 @@ def _verify(source: str, destination: str | None, *, quiet: bool) -> None:
         )
     verified = verify(source, progress=not quiet)
     if verified.faults:
-        print(f"quickfit: {verified}", file=sys.stderr)
+        terminal.say(str(verified))
         raise typer.Exit(5)
     if not quiet:
         _answer(f"{verified}\n", "The pack is whole")
@@ -182,14 +183,12 @@ def _answer(text: str, what_holds: str) -> None:
         answer_text(text)
     except QuickfitError as error:
         told = str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else str(error)
-        print(
-            f"quickfit: the summary could not be printed: {told}.\n{what_holds}.", file=sys.stderr
-        )
+        terminal.say(f"the summary could not be printed: {told}.\n{what_holds}.")
 
 
 def _tell_interrupted(destination: str) -> None:
-    print(
+    terminal.write(
+        sys.stderr,
         f"\nquickfit: interrupted. All shards in {destination} are whole.\n"
-        "The same command goes on where it stopped.",
-        file=sys.stderr,
+        "The same command goes on where it stopped.\n",
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 
+from quickfit import terminal
 from quickfit.cli._stdout import answer, answer_text
 from quickfit.errors import UsageError
 
@@ -74,9 +74,7 @@ def newest_run(runs: Path) -> Path:
 
 
 def _announced(run: Path) -> Path:
-    from quickfit.report.text import encodable, path
+    from quickfit.report.text import path
 
-    print(
-        encodable(f"quickfit: newest run: {path(str(run))}", sys.stderr.encoding), file=sys.stderr
-    )
+    terminal.say(f"newest run: {path(str(run))}")
     return run

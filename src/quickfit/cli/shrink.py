@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quickfit.cli._stdout import answer_text
+from quickfit.cli._stdout import answer_json, answer_text
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -162,7 +161,10 @@ def shrink(
     if sys.stdout is None:
         raise UsageError("shrink: stdout is closed, so there is nowhere to write the table to.")
     shrunk = _shrunk(request)
-    answer_text(f"{_shown(shrunk, shape)}\n")
+    if shape is Format.JSON:
+        answer_json(shrunk.as_json())
+    else:
+        answer_text(f"{_shown(shrunk)}\n")
     if shrunk.is_interrupted:
         raise KeyboardInterrupt
     if shrunk.chosen is None:
@@ -195,11 +197,9 @@ def _shrunk(request: Request) -> Shrunk:
     return found
 
 
-def _shown(shrunk: Shrunk, shape: Format) -> str:
+def _shown(shrunk: Shrunk) -> str:
     from quickfit.compression.shrinking.to_text import text
 
-    if shape is Format.JSON:
-        return json.dumps(shrunk.as_json(), indent=2, ensure_ascii=False)
     columns = shutil.get_terminal_size((_MAX_WIDTH, 24)).columns
     return text(shrunk, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quickfit.cli._stdout import answer_text
+from quickfit import terminal
+from quickfit.cli._stdout import answer_json, answer_text
 from quickfit.cli.fix import Accept
 from quickfit.errors import UsageError
 
@@ -288,11 +288,14 @@ def _tune_function(name: str, asked: Asked) -> None:
         )
     except KeyboardInterrupt:
         ticker.clear()
-        print("quickfit: interrupted before anything was measured", file=sys.stderr)
+        terminal.say("interrupted before anything was measured")
         raise
     finally:
         ticker.clear()
-    answer_text(f"{_shown(advice, asked.shape)}\n")
+    if asked.shape is Format.JSON:
+        answer_json(advice.as_json())
+    else:
+        answer_text(f"{_shown(advice)}\n", painted=terminal.wants_color(sys.stdout))
     if advice.is_interrupted:
         raise KeyboardInterrupt
 
@@ -312,15 +315,12 @@ def in_stages(ticker: Ticker) -> Callable[[str], None]:
     return tell
 
 
-def _shown(advice: Advice, shape: Format) -> str:
+def _shown(advice: Advice) -> str:
     import shutil
 
-    from quickfit.report.to_terminal import wants_color
     from quickfit.tuning.advice.to_text import colored, text
 
-    if shape is Format.JSON:
-        return json.dumps(advice.as_json(), indent=2, ensure_ascii=False)
-    if not wants_color(sys.stdout):
+    if not terminal.wants_color(sys.stdout):
         return text(advice)
     columns = shutil.get_terminal_size((_MAX_WIDTH, 24)).columns
     return colored(advice, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
-from quickfit import units
-from quickfit.report.text import encodable
+from quickfit import terminal, units
 
 # Silence longer than this looks like a hang; a word more often than that is noise.
 FIRST_WORD_S = 2.0
@@ -59,5 +58,4 @@ class ProgressLine:
             self.say(f"{units.count(done)} of {units.count(total)}")
 
     def _write(self, text: str) -> None:
-        self._stream.write(encodable(text, getattr(self._stream, "encoding", None)))
-        self._stream.flush()
+        terminal.write(self._stream, text)

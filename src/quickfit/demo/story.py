@@ -13,13 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.demo.compare import SCRIPTS, last_words, measure_side_by_side
 from quickfit.demo.outcome import Outcome, lines
 from quickfit.demo.photographs import make_photographs
 from quickfit.demo.progress import ProgressLine
 from quickfit.errors import QuickfitError, UsageError
 from quickfit.findings import Diagnosis
-from quickfit.report.text import encodable
 
 PHOTOGRAPHS = 600
 # Four epochs: enough for a final verdict (20 steps after the warm-up), about 12 s.
@@ -43,7 +43,9 @@ def tell_story(home: Path, stream: TextIO) -> Outcome:
         prepare(stream)
         diagnosis = watch(stream)
         outcome = measure(diagnosis, stream)
-        _write(stream, "\n4/4 predicted and measured\n\n" + "\n".join(lines(outcome)) + "\n")
+        terminal.write(
+            stream, "\n4/4 predicted and measured\n\n" + "\n".join(lines(outcome)) + "\n"
+        )
     return outcome
 
 
@@ -72,7 +74,7 @@ def watch(stream: TextIO, *, recording: Path = RECORDING) -> Diagnosis:
     from quickfit.launch.target import Target
     from quickfit.report import write_report
 
-    _write(
+    terminal.write(
         stream,
         f"2/4 watching {SLOW} train for {WATCHED_STEPS} steps, about 15 s:\n"
         f"    quickfit run --steps {WATCHED_STEPS} {SLOW} {IMAGES}\n",
@@ -94,7 +96,7 @@ def watch(stream: TextIO, *, recording: Path = RECORDING) -> Diagnosis:
 
 def measure(diagnosis: Diagnosis, stream: TextIO, *, fixed_first: bool = False) -> Outcome:
     """Measure the two scripts against each other, and return that beside the prediction."""
-    _write(stream, "\n")
+    terminal.write(stream, "\n")
     scratch = Path("measuring")
     title = "3/4 measuring both scripts in turns, without quickfit"
     with ProgressLine(stream, title) as line:
@@ -105,12 +107,6 @@ def measure(diagnosis: Diagnosis, stream: TextIO, *, fixed_first: bool = False) 
             shutil.rmtree(scratch, ignore_errors=True)
     first = diagnosis.findings[0] if diagnosis.findings else None
     return Outcome(first, measured.swapped() if fixed_first else measured)
-
-
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(encodable(text, getattr(stream, "encoding", None)))
-    # The scripts write to the same terminal by themselves.
-    stream.flush()
 
 
 def _end_as_asked(number: int | None) -> None:

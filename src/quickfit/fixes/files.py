@@ -8,8 +8,8 @@ import io
 import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
+from quickfit import trust
 from quickfit.errors import FixError
 from quickfit.fixes.change import Edit, patched
 from quickfit.source.calls import parsed
@@ -68,10 +68,10 @@ def read_source(path: str) -> SourceFile:
         FixError: it cannot be read, or is not text in the encoding it names.
     """
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
+        data = trust.read_regular(path)
+    except (OSError, ValueError) as error:  # gone, or a name that no file can have
         raise FixError(
-            f"{path}: cannot read this file ({error.strerror}).\n"
+            f"{path}: cannot read this file ({getattr(error, 'strerror', error)}).\n"
             "Fixes are made in the files that the script was run from."
         ) from error
     try:

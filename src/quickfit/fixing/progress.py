@@ -8,14 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from quickfit import units
-from quickfit.report.text import encodable
+from quickfit import terminal, units
 
 # In a pipe or a log, a line at most so often.
 QUIET_S = 10.0
 # On a terminal the time left counts down, so that one sees that it lives.
 BEAT_S = 1.0
-WIDTH = 100
 
 
 class Ticker:
@@ -40,7 +38,7 @@ class Ticker:
         self._title = self._text = ""
         self._lock = threading.Lock()
         self._said_s = -QUIET_S
-        self._width = 0
+        self._line = terminal.StatusLine(stream)
 
     def begin(self, title: str) -> None:
         """Begin with something else."""
@@ -78,15 +76,12 @@ class Ticker:
 
     def _say(self) -> None:
         parts = [part for part in (self._title, self._text, self._left()) if part]
-        line = encodable("quickfit: " + " · ".join(parts), getattr(self._stream, "encoding", None))
+        line = " · ".join(parts)
         if self._stream.isatty():
-            line = line[: WIDTH - 1]
-            self._stream.write("\r" + line.ljust(self._width))
-            self._width = len(line)
+            self._line.show(f"quickfit: {line}")
         elif self._clock() - self._said_s >= QUIET_S:
             self._said_s = self._clock()
-            self._stream.write(line + "\n")
-        self._stream.flush()
+            terminal.say(line, self._stream)
 
     def _left(self) -> str:
         left_s = self._left_s()
@@ -94,7 +89,4 @@ class Ticker:
 
     def clear(self) -> None:
         """Take the line away again, where it can be."""
-        if self._stream.isatty() and self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-            self._stream.flush()
-            self._width = 0
+        self._line.clear()

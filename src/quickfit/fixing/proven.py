@@ -1,19 +1,23 @@
-"""Keeps what was proven, so that it can be written without proving it again."""
+"""Keeps what was proven, so that it can be written without proving it again.
+
+The note is sealed by the user, for this folder: one that came with a clone writes nothing.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit import trust
 from quickfit.errors import FixError
 from quickfit.findings import FixClass
 from quickfit.fixes.change import Edit
 from quickfit.fixes.files import SourceFile, read_source
 
 FILE = Path(".quickfit") / "fixes" / "proven.json"
+_PURPOSE = "write what was proven"
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,10 @@ def keep(entries: Sequence[Proven], home: Path) -> None:
     ]
     path = home / FILE
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ignore = home / ".quickfit" / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
-        aside = path.with_suffix(".new")
-        aside.write_text(json.dumps(facts, indent=1))
-        os.replace(aside, path)
-    except OSError:
+        trust.make_private_folder(path.parent)
+        record = trust.sealed({"proven": facts}, purpose=_PURPOSE, folder=home)
+        trust.write_private(path, json.dumps(record, indent=1).encode())
+    except (OSError, trust.NotTrusted):
         return
 
 
@@ -54,17 +54,23 @@ def read(home: Path) -> list[Proven]:
     """Return what was proven last in a folder.
 
     Raises:
-        FixError: nothing was, or the file is damaged.
+        FixError: nothing was, the file is damaged, or it is not this user's own.
     """
     try:
-        facts = json.loads((home / FILE).read_text())
-        return [_entry(entry) for entry in facts]
+        record = json.loads(trust.read_private(home / FILE))
+        facts = trust.check_seal(record, purpose=_PURPOSE, folder=home)
+        return [_entry(entry) for entry in facts["proven"]]
+    except trust.NotTrusted as error:
+        raise FixError(
+            f"{home / FILE}: this proof is not trusted, so nothing was written.\n"
+            f"Received: {error}.\nProve the fix yourself:\n    quickfit fix train.py"
+        ) from error
     except OSError as error:
         raise FixError(
             f"{home / FILE}: nothing was proven here yet.\nProve a fix first:\n"
             "    quickfit fix train.py"
         ) from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FixError(f"{home / FILE}: is damaged. Prove the fix again.") from error
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
+import shlex
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from quickfit import terminal, trust
 from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
 from quickfit.errors import FixError, RecordingError, UsageError
 from quickfit.findings import Diagnosis, FixClass
+from quickfit.fixes.apply import check_inside
 from quickfit.fixes.change import Change, is_in_conflict, merged
+from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
 from quickfit.fixing.sources import Sources, sources_of
+from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
 from quickfit.proof.budget import Budget
 from quickfit.proof.observe import Observed, observe
@@ -29,6 +33,8 @@ from quickfit.proof.pair import Setting
 from quickfit.proof.prove import Claim, Prover
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
+from quickfit.trust import is_inside
+from quickfit.tuning.trials.scratch import scratch_folder
 
 # A trial gets so many times as long to its first step as the script took when it was watched.
 PATIENCE = 5.0
@@ -73,6 +79,21 @@ class Story:
     without: list[Unrecognised] = field(default_factory=list)
     together: Outcome | None = None
     is_interrupted: bool = False
+    is_trusted: bool = True
+
+    @property
+    def home(self) -> Path:
+        """The project folder: no file outside of it is changed, and `.quickfit` lies in it.
+
+        It is where the script is run; of a script elsewhere that the user has named, its folder;
+        and where quickfit itself is run if only a recording of somebody else says otherwise.
+        """
+        if not self.is_trusted:
+            return Path.cwd()
+        script = self.target.script
+        if script is None or is_inside(self.cwd / script, self.cwd):
+            return self.cwd
+        return Path(os.path.abspath(self.cwd / script)).parent
 
     @property
     def accepted(self) -> list[Outcome]:
@@ -95,7 +116,7 @@ def told(request: Request, err: TextIO) -> Story:
     """
     from quickfit.fixing.tuned_beside import prove_settings, unproven_settings
 
-    with scratch_folder() as scratch:
+    with scratch_folder("quickfit-fix-") as scratch:
         ticker = Ticker(err)
         story, seen = begun(request, scratch, ticker)
         groups = _candidates(request, story)
@@ -108,6 +129,8 @@ def told(request: Request, err: TextIO) -> Story:
             story.outcomes = [_unproven(group[0], story) for group in groups]
             story.outcomes += unproven_settings(story) if tunes else []
             return story
+        if not story.is_trusted:
+            confirm_launch(story)
         budget = Budget(request.budget_s)
         ticker = Ticker(err, lambda: budget.left_s)
         setting = setting_of(story, scratch, seen.first_s)
@@ -124,32 +147,66 @@ def told(request: Request, err: TextIO) -> Story:
         return story
 
 
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Make a folder for trials, and remove it on the way out."""
-    folder = Path(tempfile.mkdtemp(prefix="quickfit-fix-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     """Read the recording, or make one; return what it says, and how it was made."""
     if request.run is not None:
         recording = read(request.run)
         target, cwd = _target_of(recording)
+        is_trusted = _is_own(recording, cwd)
         seen = Observed(request.run, 0.0, failure_of(recording))
     else:
         assert request.target is not None
-        target, cwd = request.target, Path.cwd()
+        target, cwd, is_trusted = request.target, Path.cwd(), True
         target.check()
         ticker.begin(f"watching {target.name}, with everything it writes kept apart")
         seen = observe(target, scratch / "observed", cwd=cwd, tell=ticker.tell)
         ticker.clear()
         recording = read(_kept(seen.recording, target))
-    story = Story(recording, diagnose_recording(recording), sources_of(recording), target, cwd)
+    story = Story(
+        recording,
+        diagnose_recording(recording),
+        sources_of(recording),
+        target,
+        cwd,
+        is_trusted=is_trusted,
+    )
     return story, seen
+
+
+def _is_own(recording: Recording, cwd: Path) -> bool:
+    """Tell whether this user has recorded a run, in the project that quickfit is run in."""
+    here = Path.cwd()
+    if not (os.path.samefile(cwd, here) or is_inside(cwd, here) or is_inside(here, cwd)):
+        return False
+    path = recording.path
+    try:
+        folders.check_launch(recording.run, path if path.is_dir() else path.parent)
+    except trust.NotTrusted:
+        return False
+    return True
+
+
+def confirm_launch(story: Story) -> None:
+    """Ask before the command of a recording is run that is not this user's own.
+
+    Raises:
+        FixError: the answer is no, or nobody is there to answer.
+    """
+    # On one line each, so that nothing in them can look like a question or an answer of ours.
+    words = terminal.escape(words_of(story.target), keep="")
+    cwd = terminal.escape(shlex.quote(str(story.cwd)), keep="")
+    said = (
+        f"{story.recording.path}: this recording was not made by you in this folder, and proving a"
+        " fix runs the command that it names.\n"
+        f"Received: python {words}, to be run in {cwd}.\n"
+    )
+    if terminal.ask(f"quickfit: {said}Run it?"):
+        story.is_trusted = True
+        return
+    raise FixError(
+        f"{said}Nothing was run. If this is the script you mean, name it yourself:\n"
+        f"    cd {cwd}\n    quickfit fix {words}"
+    )
 
 
 def _kept(watched: Path, target: Target) -> Path:
@@ -158,6 +215,8 @@ def _kept(watched: Path, target: Target) -> Path:
         folder = folders.default_run_folder(target.name)
         folders.create(folder)
         shutil.copytree(watched, folder, dirs_exist_ok=True)
+        facts = folders.read_run_file(folder) | launch_facts(target, Path.cwd())
+        folders.write_run_file(folder, folders.seal_launch(facts, folder))
     except (OSError, RecordingError, UsageError):
         return watched
     folders.drop_old_runs(folder.parent)
@@ -204,6 +263,8 @@ def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
     kept = []
     for candidate in group:
         try:
+            for path in candidate.change.files:
+                check_inside(path, story.home)
             edited(candidate.change, story.sources)
         except FixError as error:
             why = str(error)

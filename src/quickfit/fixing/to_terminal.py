@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.causes import catalogue
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixes.patch import patch
@@ -16,7 +16,7 @@ from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
 from quickfit.measuring.intervals import Measured
 from quickfit.proof.outcome import Outcome
-from quickfit.report.text import encodable, prose
+from quickfit.report.text import prose
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,17 +27,8 @@ WIDTH = 100
 
 def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     """Write all that is known."""
-    from rich.console import Console
-
     written = io.StringIO()
-    console = Console(
-        file=written,
-        width=WIDTH,
-        force_terminal=color,
-        no_color=not color,
-        highlight=False,
-        markup=False,
-    )
+    console = terminal.console(written, width=WIDTH, force_terminal=color, no_color=not color)
     console.print(f"\nquickfit fix: {story.target.name}", style="bold")
     console.print(story.diagnosis.headline)
     if story.outcomes:
@@ -50,8 +41,7 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     for one in story.without:
         _write_advice(one, story, console)
     _write_end(story, console)
-    stream.write(encodable(written.getvalue(), getattr(stream, "encoding", None)))
-    stream.flush()
+    terminal.write(stream, written.getvalue(), painted=color)
 
 
 def _table(story: Story) -> Table:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.errors import FixError, SignalMissing
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
-from quickfit.fixing.story import Request, Story, begun, scratch_folder, setting_of
+from quickfit.fixing.story import Request, Story, begun, setting_of
 from quickfit.fixing.tuned_budget import Pace, Watching, check_budget, check_least
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_offers import offers_of
@@ -32,8 +33,9 @@ from quickfit.launch.target import Target
 from quickfit.proof.budget import Budget
 from quickfit.proof.observe import Observed
 from quickfit.proof.prove import Prover
-from quickfit.report.to_terminal import wants_color
+from quickfit.terminal import wants_color
 from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.trials.scratch import scratch_folder
 
 # The proof of one setting takes about a minute on two cores, and there are half a dozen.
 BUDGET_S = 600.0
@@ -117,7 +119,7 @@ def tune(request: TuneRequest, asked: Asked, *, out: TextIO, err: TextIO) -> int
     tuned.story.outcomes = [one.outcome for one in tuned.advised if one.outcome is not None]
     shown = err if asked.prints_patch or request.as_json else out
     if request.as_json:
-        out.write(json.dumps(as_json(tuned), indent=2) + "\n")
+        terminal.write(out, json.dumps(as_json(tuned), indent=2) + "\n")
     else:
         write_tuned(tuned, shown, color=wants_color(shown))
     settle(tuned.story, asked, out=shown if request.as_json else out)
@@ -133,7 +135,7 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
     """
     check_least(request.target, request.budget_s)
     began_s, budget = time.monotonic(), Budget(request.budget_s)
-    with scratch_folder() as scratch:
+    with scratch_folder("quickfit-fix-") as scratch:
         story, seen = _watched(request, scratch, Watching(err, request.target, budget))
         if seen.failure:
             raise _untunable(story.target, f"{story.target.name}: {seen.failure}")

@@ -6,14 +6,14 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.to_terminal import WIDTH, diff_of
 from quickfit.fixing.tuned_input import input_text, is_limit
 from quickfit.fixing.tuned_json import class_text, deciding_budget_s, peak_bytes, samples_per_s
 from quickfit.fixing.tuned_rows import row_of
 from quickfit.fixing.tuned_trials import best_of_each_kind
-from quickfit.report.text import encodable, prose
+from quickfit.report.text import prose
 from quickfit.tuning.advice.rows import Kind, Row, Verdict
 from quickfit.tuning.advice.table import NOTHING, gain_text, loss_figure, reasons, rich_table
 
@@ -41,17 +41,8 @@ def _with_classes(tuned: Tuned, rows: list[Row]) -> list[Row]:
 
 def write_tuned(tuned: Tuned, stream: TextIO, *, color: bool) -> None:
     """Write all that is known."""
-    from rich.console import Console
-
     written = io.StringIO()
-    console = Console(
-        file=written,
-        width=WIDTH,
-        force_terminal=color,
-        no_color=not color,
-        highlight=False,
-        markup=False,
-    )
+    console = terminal.console(written, width=WIDTH, force_terminal=color, no_color=not color)
     _write_head(tuned, console)
     rows = rows_of(tuned)
     if any(row.gain is not None for row in rows):
@@ -59,8 +50,7 @@ def write_tuned(tuned: Tuned, stream: TextIO, *, color: bool) -> None:
         console.print(CLASSES, style="dim")
     _write_reasons(rows, console)
     _write_advice(tuned, console)
-    stream.write(encodable(written.getvalue(), getattr(stream, "encoding", None)))
-    stream.flush()
+    terminal.write(stream, written.getvalue(), painted=color)
 
 
 def _write_head(tuned: Tuned, console: Console) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
 from quickfit.fixes.change import is_in_conflict
+from quickfit.fixes.patch import patch
 from quickfit.fixing import proven
 from quickfit.fixing.proven import Proven
 from quickfit.fixing.story import Request, Story, told
 from quickfit.fixing.written import written_title
 from quickfit.proof.outcome import Outcome
-from quickfit.report.to_terminal import wants_color
+from quickfit.terminal import wants_color
 
 # Classes that need no flag: the results are the same, or were wrong.
 FREE = frozenset((FixClass.SAME_RESULTS, FixClass.REPAIRS))
@@ -47,7 +50,10 @@ class Asked:
 
         Raises:
             UsageError: two of the options speak against each other.
+            FixError: what is written could not be undone.
         """
+        if self.applies:
+            apply.check_key()
         given = {"--apply": self.applies, "--diff": self.prints_patch, "--format json": as_json}
         both = [name for name, is_given in given.items() if is_given]
         if len(both) > 1:
@@ -62,9 +68,10 @@ class Asked:
         kinds = (FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS)
         left = [kind.value for kind in kinds if not self.allows(kind)]
         if self.applies and left:
-            err.write(
-                f"quickfit: --apply writes no settings of class {' or '.join(left)}: these are only"
-                f" shown.\nTo write them too: {' '.join(f'--accept {kind}' for kind in left)}\n"
+            terminal.say(
+                f"--apply writes no settings of class {' or '.join(left)}: these are only shown.\n"
+                f"To write them too: {' '.join(f'--accept {kind}' for kind in left)}",
+                err,
             )
 
 
@@ -100,18 +107,21 @@ def settle(story: Story, asked: Asked, *, out: TextIO) -> None:
 
     kept = _proven(story)
     if kept:
-        proven.keep(kept, Path.cwd())
+        proven.keep(kept, story.home)
     if story.is_interrupted:
         raise KeyboardInterrupt
     chosen = _chosen(story, asked)
     if asked.prints_patch:
-        _print_patch(patch_of(chosen, story.sources, Path.cwd()), out)
+        terminal.write_patch(out, patch_of(chosen, story.sources, Path.cwd()))
     if asked.applies:
         entries = [_entry(story, outcome) for outcome in chosen]
-        _write(entries, out)
-        _say_left([entry for entry in kept if not asked.allows(entry.kind)], entries, out)
-    elif not asked.prints_patch:
-        _say_next(kept, out)
+        # The diffs of what was proven are on the screen already.
+        _write(entries, story.home, out, shows=not all(one.is_accepted for one in chosen))
+        left = [entry for entry in kept if not asked.allows(entry.kind)]
+        _say_left(left, entries, story.home, out)
+    elif not asked.prints_patch and kept:
+        command = _command(f"--apply{_flags(kept)}", story.home)
+        terminal.write(out, f"\nTo write what was proven:\n    {command}\n")
 
 
 def _chosen(story: Story, asked: Asked) -> list[Outcome]:
@@ -151,12 +161,12 @@ def apply_last(home: Path, asked: Asked, out: TextIO) -> None:
         )
     title = written_title(chosen, home)
     if not title:
-        _write(chosen, out)
+        _write(chosen, home, out, shows=True)
         return
     rest = [entry for entry in chosen if entry.cause not in title.split(", ")]
     if rest:
         raise FixError(_partly_written(title, rest, chosen))
-    out.write(f"Already written: {title}\nAs it was before: quickfit fix --undo\n")
+    terminal.write(out, f"Already written: {title}\nAs it was before: quickfit fix --undo\n")
 
 
 def _partly_written(title: str, rest: Sequence[Proven], chosen: Sequence[Proven]) -> str:
@@ -173,25 +183,34 @@ def _flags(entries: Sequence[Proven]) -> str:
     return "".join(f" --accept {kind}" for kind in kinds)
 
 
-def _write(entries: Sequence[Proven], out: TextIO) -> None:
+def _write(entries: Sequence[Proven], home: Path, out: TextIO, *, shows: bool) -> None:
+    """Write changes; show them before, unless they were shown."""
     if not entries:
-        out.write("\nNothing was written: no fix was proven that may be written without a flag.\n")
+        said = "Nothing was written: no fix was proven that may be written without a flag."
+        terminal.write(out, f"\n{said}\n")
         return
     files = proven.files_of(entries)
+    if shows:
+        _show(files, home, out)
     title = ", ".join(entry.cause for entry in entries)
-    apply.write(files, home=Path.cwd(), title=title)
+    apply.write(files, home=home, title=title)
     names = ", ".join(_short(path) for path in files)
-    out.write(f"\nWritten: {title} in {names}\nAs it was before: quickfit fix --undo\n")
+    undoing = _command("--undo", home)
+    terminal.write(out, f"\nWritten: {title} in {names}\nAs it was before: {undoing}\n")
 
 
 def undo(home: Path, out: TextIO) -> None:
-    """Put the originals back.
+    """Show what is put back, and put the originals back.
 
     Raises:
         FixError: there is nothing to undo, or a file has changed since.
     """
-    title, files = apply.undo(home=home)
-    out.write(f"Undone: {title} in {', '.join(map(_short, files))}\n")
+    title, files = apply.undo(home=home, show=lambda files: _show(files, home, out))
+    terminal.write(out, f"Undone: {title} in {', '.join(map(_short, files))}\n")
+
+
+def _show(files: apply.Files, home: Path, out: TextIO) -> None:
+    terminal.write(out, patch(files, base=home).decode(errors="replace").replace("\r\n", "\n"))
 
 
 def _short(path: str) -> str:
@@ -199,28 +218,18 @@ def _short(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _print_patch(data: bytes, out: TextIO) -> None:
-    out.flush()
-    buffer = getattr(out, "buffer", None)
-    if buffer is not None:
-        buffer.write(data)
-        buffer.flush()
-    else:
-        out.write(data.decode(errors="replace"))
+def _command(words: str, home: Path) -> str:
+    """Return a command of `fix`, to be run in the project folder."""
+    there = "" if home == Path.cwd() else f"cd {shlex.quote(str(home))} && "
+    return f"{there}quickfit fix {words}"
 
 
-def _say_left(left: Sequence[Proven], done: Sequence[Proven], out: TextIO) -> None:
+def _say_left(left: Sequence[Proven], done: Sequence[Proven], home: Path, out: TextIO) -> None:
     """Say which command writes what was proven and not asked for."""
     if not left:
         return
     names = ", ".join(entry.cause for entry in left)
-    before = "    quickfit fix --undo\n" if done else ""
-    out.write(f"Proven and not written: {names}. To write all:\n{before}")
-    out.write(f"    quickfit fix --apply{_flags([*left, *done])}\n")
-
-
-def _say_next(kept: Sequence[Proven], out: TextIO) -> None:
-    """Say which command writes what was proven."""
-    if not kept:
-        return
-    out.write(f"\nTo write what was proven:\n    quickfit fix --apply{_flags(kept)}\n")
+    before = f"    {_command('--undo', home)}\n" if done else ""
+    command = _command(f"--apply{_flags([*left, *done])}", home)
+    said = f"Proven and not written: {names}. To write all:\n{before}    {command}\n"
+    terminal.write(out, said)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from quickfit.fixes.apply import MANIFEST
+from quickfit import trust
+from quickfit.errors import FixError
+from quickfit.fixes.apply import MANIFEST, read_manifest
 from quickfit.fixing.proven import FILE, Proven
 
 # A file, its digest before a fix and after it.
@@ -32,7 +33,7 @@ def written_title(entries: Sequence[Proven], home: Path) -> str:
 
 def _digest_now(path: str) -> str:
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(trust.read_regular(path)).hexdigest()
     except OSError:
         return ""
 
@@ -41,9 +42,7 @@ def _fixes(home: Path) -> Iterator[tuple[str, set[Written]]]:
     """Return what every fix that can be undone has written; what is damaged says nothing."""
     for manifest in sorted((home / FILE).parent.glob(f"*/{MANIFEST}"), reverse=True):
         try:
-            facts = json.loads(manifest.read_text())
-            files = {(e["path"], e["before"], e["after"]) for e in facts["files"]}
-            title = str(facts["title"])
-        except (OSError, ValueError, LookupError, TypeError):
+            facts = read_manifest(manifest.parent, home)
+        except FixError:
             continue
-        yield title, files
+        yield facts["title"], {(e["path"], e["before"], e["after"]) for e in facts["files"]}

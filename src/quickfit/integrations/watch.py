@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from quickfit import __version__
+from quickfit import __version__, terminal
 from quickfit.probes import session
 from quickfit.recording import folder as folders
 from quickfit.tuning.numerics.lookout import Lookout
@@ -83,7 +83,7 @@ class Watch:
 
     def _write_skips(self) -> None:
         for line in self._lookout.lines():
-            print(line, file=self._stream())
+            terminal.write(self._stream(), f"{line}\n")
 
     def _stream(self) -> TextIO:
         if self.file is not None:
@@ -150,7 +150,7 @@ def _new_folder(output: str | Path | None) -> Path:
         "started_at": time.time(),
         "inside": True,
     }
-    folders.write_run_file(folder, facts)
+    folders.write_run_file(folder, folders.seal_launch(facts, folder))
     return folder
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from quickfit import terminal
 from quickfit.trial.spec import EXIT_NOT_BEGUN, VARIABLE
 
 RUN_VARIABLE = "QUICKFIT_RUN"
@@ -50,8 +50,7 @@ def _begin_trial(role: str) -> dict[str, list[Callable[[ModuleType], None]]]:
 
         return setup.prepare(path, role)
     except BaseException as error:  # noqa: BLE001 - anything: nothing may run unguarded
-        sys.stderr.write(f"quickfit: the trial could not be begun: {error!r}\n")
-        sys.stderr.flush()
+        terminal.say(f"the trial could not be begun: {error!r}")
         os._exit(EXIT_NOT_BEGUN)
 
 

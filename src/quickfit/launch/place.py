@@ -81,7 +81,7 @@ def prepare(target: Target, output: Path | None) -> Place:
     folders.create(folder)
     if output is None:
         folders.drop_old_runs(folder.parent)
-    place = Place(folder, folder, run_facts(target))
+    place = Place(folder, folder, folders.seal_launch(run_facts(target), folder))
     if folders.is_on_network(folder):
         # Said in the promised folder too: whoever finds it after a power cut knows where to look.
         local = Path(tempfile.mkdtemp(prefix="quickfit-", suffix=".qfrun"))
@@ -91,15 +91,21 @@ def prepare(target: Target, output: Path | None) -> Place:
     return place
 
 
-def run_facts(target: Target, cwd: Path | None = None) -> dict[str, Any]:
-    """Return what is known of a run before it begins."""
-    script, cwd = target.script, cwd or Path.cwd()
+def launch_facts(target: Target, cwd: Path) -> dict[str, Any]:
+    """Return how a script is run again."""
     return {
-        "command": target.command(),
-        "script": target.module if script is None else str(cwd / script),
+        "script": target.module if target.script is None else str(cwd / target.script),
         "module": target.module,
         "argv": list(target.args),
         "cwd": str(cwd),
+    }
+
+
+def run_facts(target: Target, cwd: Path | None = None) -> dict[str, Any]:
+    """Return what is known of a run before it begins."""
+    return {
+        "command": target.command(),
+        **launch_facts(target, cwd or Path.cwd()),
         "pid": None,
         "python": sys.version.split()[0],
         "quickfit": __version__,

@@ -11,6 +11,8 @@ import select
 import stat
 import sys
 
+from quickfit.terminal import escape
+
 STDERR = 2
 PREFIX = "quickfit: "
 # A reader that stopped reading must not keep us from ending as the script ended.
@@ -21,13 +23,13 @@ def say(text: str, *, mid_run: bool = False) -> None:
     """Write every line of `text` to stderr as a line of quickfit's.
 
     Args:
-        text: what to say; characters that could control a terminal are replaced.
+        text: what to say; characters that could control a terminal are escaped.
         mid_run: the script may have left a line unfinished (a progress bar, the `^C` of the
             terminal): start a new one.
     """
     start = "\n" if mid_run and not _is_at_line_start() else ""
     for line in text.splitlines():
-        write(f"{start}{PREFIX}{_printable(line)}\n")
+        write(f"{start}{PREFIX}{escape(line, keep='')}\n")
         start = ""
 
 
@@ -59,7 +61,3 @@ def _is_at_line_start() -> bool:
             return not facts.st_size or os.pread(file.fileno(), 1, facts.st_size - 1) == b"\n"
     except OSError:
         return False
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import _thread
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 
+from quickfit import terminal
 from quickfit.probes import (
     _user_modules,
     allocations,
@@ -180,7 +180,7 @@ class Background:
                 return
             machine_probe = self.state.probes["machine"]
             if not machine_probe.is_off:
-                print(f"quickfit: recording stopped: {error}", file=sys.stderr, flush=True)
+                terminal.say(f"recording stopped: {error}")
             for probe in self.state.probes.values():
                 probe.turn_off("failed", f"the recording cannot be written: {error}")
             self.state.writer.discard()

@@ -11,13 +11,13 @@ import atexit
 import contextlib
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from quickfit import terminal
 from quickfit.probes import (
     allocations,
     calls,
@@ -121,7 +121,7 @@ def finish() -> None:
         state.writer.add("meta", ("ended_s", repr(time.perf_counter())))
         state.writer.close()
     except Exception as error:  # a full disk must not change how the script ends
-        print(f"quickfit: the recording could not be finished: {error}", file=sys.stderr)
+        terminal.say(f"the recording could not be finished: {error}")
 
 
 def follow_allocations() -> None:

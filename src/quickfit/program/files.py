@@ -8,6 +8,7 @@ import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
+from quickfit import trust
 from quickfit.errors import SourceError
 from quickfit.program.bindings import Bindings
 from quickfit.program.module import Module
@@ -135,7 +136,7 @@ def read_text(path: str) -> str:
         SourceError: it cannot be read, or is not text in the encoding it names.
     """
     try:
-        data = Path(path).read_bytes()
+        data = trust.read_regular(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
     if path.endswith(".ipynb"):

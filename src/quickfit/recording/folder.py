@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+from quickfit import trust
 from quickfit.errors import RecordingError, UsageError
 from quickfit.recording import shapes
 from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
@@ -30,6 +30,11 @@ NETWORK_FILE_SYSTEMS = (
     "glusterfs",
     "beegfs",
 )
+# What of `run.json` says how the script is run again.
+_LAUNCH = ("script", "module", "argv", "cwd")
+_PURPOSE = "run the script of a recording again"
+# Its log lines and silences are bounded; what is larger is cut off and so no JSON.
+MAX_RUN_FILE_BYTES = 16_000_000
 # File systems take names of 255 bytes; the stamp, a number and the suffix need 30 of them.
 MAX_NAME_BYTES = 200
 
@@ -49,7 +54,7 @@ def default_run_folder(script: str, *, home: Path | None = None) -> Path:
         suffix = f"-{attempt}" if attempt else ""
         folder = runs / f"{safe}-{stamp}{suffix}{RUN_SUFFIX}"
         try:
-            folder.mkdir(parents=True)
+            trust.make_private_folder(folder, exist_ok=False)
         except FileExistsError:
             continue
         except OSError:
@@ -70,22 +75,12 @@ def create(folder: Path) -> None:
                 f"{folder}: already exists, and a recording is never overwritten.\n"
                 f"Choose another name with --output, or remove it first."
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        _ignore_in_git(folder)
+        trust.make_private_folder(folder)
     except OSError as error:
         raise UsageError(
             f"{folder}: cannot make the folder of the recording ({error.strerror}).\n"
             "Choose a place you may write to with --output FOLDER."
         ) from error
-
-
-def _ignore_in_git(folder: Path) -> None:
-    for parent in folder.parents:
-        if parent.name == ".quickfit":
-            ignore = parent / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
-            return
 
 
 def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
@@ -110,16 +105,40 @@ def changed_at(path: Path) -> float:
 
 def write_run_file(folder: Path, facts: dict[str, Any]) -> None:
     """Write what the parent knows of the run, so that a reader never sees half a file."""
-    target = folder / RUN_FILE
-    aside = folder / (RUN_FILE + ".new")
-    aside.write_text(json.dumps({"format_version": FORMAT_VERSION, **facts}, indent=1))
-    os.replace(aside, target)
+    text = json.dumps({"format_version": FORMAT_VERSION, **facts}, indent=1)
+    trust.write_private(folder / RUN_FILE, text.encode(), sync=False)
+
+
+def seal_launch(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the facts of a run with the user's seal on what was run; without, if there is none.
+
+    Args:
+        facts: what `run.json` is to say.
+        folder: where the recording is found in the end.
+    """
+    launch = {name: facts.get(name) for name in _LAUNCH}
+    try:
+        seal = trust.sealed(launch, purpose=_PURPOSE, folder=folder)[trust.SEAL]
+    except (OSError, trust.NotTrusted):
+        return facts  # `fix RUN` asks before it runs anything
+    return {**facts, trust.SEAL: seal}
+
+
+def check_launch(facts: dict[str, Any], folder: Path) -> None:
+    """Make sure that what a recording says was run is what this user ran, recorded there.
+
+    Raises:
+        NotTrusted: it is not.
+    """
+    launch = {name: facts.get(name) for name in (*_LAUNCH, trust.SEAL)}
+    trust.check_seal(launch, purpose=_PURPOSE, folder=folder)
 
 
 def read_run_file(folder: Path) -> dict[str, Any]:
     """Return what the parent wrote, or an empty dict where it is missing or damaged."""
     try:
-        facts = shapes.unpacked((folder / RUN_FILE).read_text(encoding="utf-8"))
+        data = trust.read_regular(folder / RUN_FILE, MAX_RUN_FILE_BYTES)
+        facts = shapes.unpacked(data.decode())
     except (OSError, ValueError):
         return {}
     if not isinstance(facts, dict):

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from quickfit import trust, units
 from quickfit.errors import RecordingError
-from quickfit.recording.schema import APPLICATION_ID, FORMAT_VERSION
+from quickfit.recording.schema import APPLICATION_ID, FORMAT_VERSION, is_ordinary_table
 
 RECORD_AGAIN = "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
 WHAT_IT_IS = "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
+# A run is a few megabytes, one of days a few dozen. What is larger is not read.
+MAX_FILE_BYTES = 500_000_000
+# The longest text is a user's file, at most a megabyte of which is kept.
+MAX_VALUE_BYTES = 8_000_000
+# Some 30 instructions read a row. A damaged or crafted tree of pages may never end.
+MAX_INSTRUCTIONS = 2_000_000_000
+_CHECK_EVERY = 10_000_000
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 5,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 10,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _KNOWN_MAGIC = {
     b"\x1f\x8b": "gzip data",
@@ -27,16 +47,22 @@ _KNOWN_MAGIC = {
 def open_file(path: Path) -> sqlite3.Connection:
     """Return a connection that reads the file of one process.
 
+    What a hostile file could make of it is bounded: its size, the length of a value, the work of a
+    question, and its schema, which is checked before any row is read.
+
     Raises:
-        RecordingError: the file is foreign, empty or newer than this quickfit.
+        RecordingError: the file is foreign, empty, too large or newer than this quickfit.
         sqlite3.Error: the file is damaged.
     """
     _check_magic(path)
+    _check_size(path)
     db = _connect(path)
     try:
         # A file may bring its own definitions; none of them gets to call anything.
         db.execute("PRAGMA trusted_schema=OFF")
+        db.execute("PRAGMA cell_size_check=ON")
         _check_identity(db, path)
+        _check_schema(db, path)
     except BaseException:
         db.close()
         raise
@@ -46,7 +72,15 @@ def open_file(path: Path) -> sqlite3.Connection:
 def damaged(path: Path, what: str) -> RecordingError:
     """Return the error of a file that is ours but cannot be trusted."""
     return RecordingError(
-        f"{path}: the recording of process {path.stem} is damaged ({what}).\n{RECORD_AGAIN}"
+        f"{path}: the recording of process {path.stem} is damaged ({what:.200}).\n{RECORD_AGAIN}"
+    )
+
+
+def too_large(path: Path, what: str, most: int) -> RecordingError:
+    """Return the error of a file that holds more than a run can have recorded."""
+    return RecordingError(
+        f"{path}: this recording is too large to be one of quickfit's, and is not read.\n"
+        f"Received: {what}; at most {units.size(most)} are read.\n{RECORD_AGAIN}"
     )
 
 
@@ -69,10 +103,19 @@ def kind_of(path: Path) -> str:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open read-only; where the folder does not allow even that, read a copy."""
     try:
-        return _tried(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))
+        return _tried(_limited(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)))
     except sqlite3.OperationalError:
         # Without the right to write, SQLite cannot share a WAL: it needs a file beside it.
         return _copied(path)
+
+
+def _limited(db: sqlite3.Connection) -> sqlite3.Connection:
+    for category, most in _LIMITS.items():
+        db.setlimit(category, most)
+    rounds = iter(range(MAX_INSTRUCTIONS // _CHECK_EVERY))
+    # A true value interrupts the question that is being answered.
+    db.set_progress_handler(lambda: next(rounds, None) is None, _CHECK_EVERY)
+    return db
 
 
 def _tried(db: sqlite3.Connection) -> sqlite3.Connection:
@@ -91,9 +134,9 @@ def _copied(path: Path) -> sqlite3.Connection:
             source = path.with_name(path.name + suffix)
             if source.exists():
                 shutil.copyfile(source, copy.with_name(copy.name + suffix))
-        memory = sqlite3.connect(":memory:")
+        memory = _limited(sqlite3.connect(":memory:"))
         try:
-            with closing(sqlite3.connect(copy)) as db:
+            with closing(_limited(sqlite3.connect(copy))) as db:
                 db.backup(memory)
         except BaseException:
             memory.close()
@@ -102,8 +145,7 @@ def _copied(path: Path) -> sqlite3.Connection:
 
 
 def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(_SQLITE_MAGIC))
+    return trust.read_regular(path, len(_SQLITE_MAGIC))
 
 
 def _check_magic(path: Path) -> None:
@@ -118,6 +160,22 @@ def _check_magic(path: Path) -> None:
         f"{path}: the recording of process {path.stem} is not a quickfit file"
         f" (found: {kind_of(path)}).\n{RECORD_AGAIN}"
     )
+
+
+def _check_size(path: Path) -> None:
+    names = (path, path.with_name(path.name + "-wal"))
+    size = sum(os.stat(name).st_size for name in names if name.exists())
+    if size > MAX_FILE_BYTES:
+        raise too_large(path, f"a file of {units.size(size)}", MAX_FILE_BYTES)
+
+
+def _check_schema(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file with anything in it but ordinary tables and the indexes of their keys."""
+    for kind, name, table, sql in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+        is_key = kind == "index" and sql is None and name == f"sqlite_autoindex_{table}_1"
+        is_table = kind == "table" and isinstance(sql, str) and is_ordinary_table(name, sql)
+        if not is_key and not is_table:
+            raise damaged(path, f"it has a {kind!s:.20} {name!r:.60} that quickfit did not write")
 
 
 def _check_identity(db: sqlite3.Connection, path: Path) -> None:

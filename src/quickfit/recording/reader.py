@@ -15,7 +15,7 @@ from typing import Any
 from quickfit.errors import RecordingError
 from quickfit.recording import folder as folders
 from quickfit.recording import shapes
-from quickfit.recording.opening import WHAT_IT_IS, damaged, kind_of, open_file
+from quickfit.recording.opening import WHAT_IT_IS, damaged, kind_of, open_file, too_large
 from quickfit.recording.schema import (
     PROCESS_SUFFIX,
     RUN_FILE,
@@ -28,6 +28,10 @@ from quickfit.recording.schema import (
 Row = dict[str, Any]  # one row: column name to text, number or None; JSON columns hold any value
 # A step that was written twice is left out. Where more than this is odd, the clock or the file is.
 MAX_ODD_STEPS_SHARE = 0.05
+# What is read of a run: 20,000 steps are 5 MB so counted. JSON takes 30 times its length in memory.
+MAX_READ_BYTES = 400_000_000
+_BYTES_OF_VALUE, _BYTES_OF_JSON = 16, 8
+_CHUNK_ROWS = 2_000
 _KINDS: dict[str, set[type]] = {"TEXT": {str}, "INTEGER": {int}, "REAL": {int, float}}
 
 
@@ -61,6 +65,18 @@ class Recording:
     problems: list[str]
 
 
+class _Allowance:
+    """How much more of a run is read: a crafted tree of pages repeats its rows without an end."""
+
+    def __init__(self) -> None:
+        self._left = MAX_READ_BYTES
+
+    def spend(self, count: int, path: Path) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise too_large(path, f"more than {MAX_READ_BYTES:,} bytes of rows", MAX_READ_BYTES)
+
+
 def read(path: Path) -> Recording:
     """Read a run from its folder, or from the file of one of its processes.
 
@@ -92,10 +108,11 @@ def _read_folder(path: Path) -> Recording:
     if not files:
         raise RecordingError(_nothing_recorded(path))
     processes: list[ProcessRecording] = []
+    allowance = _Allowance()
     failures: dict[Path, str] = {}
     for file in files:
         try:
-            processes.append(read_process(file))
+            processes.append(read_process(file, allowance))
         except RecordingError as error:
             failures[file] = str(error)
     run = folders.read_run_file(path)
@@ -111,7 +128,7 @@ def _read_folder(path: Path) -> Recording:
     return Recording(path, run, main, others, [*failures.values(), *odd])
 
 
-def read_process(path: Path) -> ProcessRecording:
+def read_process(path: Path, allowance: _Allowance | None = None) -> ProcessRecording:
     """Read the file of one process.
 
     Raises:
@@ -119,28 +136,29 @@ def read_process(path: Path) -> ProcessRecording:
     """
     try:
         with closing(open_file(path)) as db:
-            return _read_tables(db, path)
+            return _read_tables(db, path, allowance or _Allowance())
     # A name in a damaged file may not be UTF-8, which the module does not call its own error.
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise damaged(path, str(error)) from error
     except OSError as error:
         raise _unreadable(path, error) from error
+    except MemoryError as error:
+        raise too_large(path, "rows that do not fit in memory", MAX_READ_BYTES) from error
 
 
-def _read_tables(db: sqlite3.Connection, path: Path) -> ProcessRecording:
+def _read_tables(db: sqlite3.Connection, path: Path, allowance: _Allowance) -> ProcessRecording:
     # One read transaction: a growing recording is seen at one moment.
     db.execute("BEGIN")
-    # A view in the place of a table could keep a reader busy for ever.
     present = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     if "meta" not in present:
         raise damaged(path, "it has no table meta")
-    facts = {row["key"]: _fact(path, row) for row in _rows(db, path, "meta", None)}
+    facts = {row["key"]: _fact(path, row) for row in _rows(db, path, "meta", None, allowance)}
     written = facts.pop("tables", None) or dict.fromkeys(present)
     missing = sorted(TABLES.keys() & written.keys() - present)
     if missing:
         raise damaged(path, f"it has no table {missing[0]}")
     wanted = TABLES.keys() & written.keys() - {"meta"}
-    tables = {table: _rows(db, path, table, written[table]) for table in wanted}
+    tables = {table: _rows(db, path, table, written[table], allowance) for table in wanted}
     if any(row["seen"] < 1 for row in tables.get("samples", [])):
         raise damaged(path, "table samples: a stack that was never seen")
     problems = _drop_odd_steps(path, tables)
@@ -176,7 +194,13 @@ def _drop_odd_steps(path: Path, tables: dict[str, list[Row]]) -> list[str]:
     return [f"{count} left out of the recording ({what})."]
 
 
-def _rows(db: sqlite3.Connection, path: Path, table: str, written: list[str] | None) -> list[Row]:
+def _rows(
+    db: sqlite3.Connection,
+    path: Path,
+    table: str,
+    written: list[str] | None,
+    allowance: _Allowance,
+) -> list[Row]:
     """Return the rows of a table; refuse values that SQLite took although they do not fit.
 
     Args:
@@ -186,7 +210,14 @@ def _rows(db: sqlite3.Connection, path: Path, table: str, written: list[str] | N
     names = [column.name for column in wanted]
     # A column that was added since is empty in an older recording.
     asked = [name if written is None or name in written else f"NULL AS {name}" for name in names]
-    rows = db.execute(f"SELECT {', '.join(asked)} FROM {table} ORDER BY rowid").fetchall()
+    asking = db.execute(f"SELECT {', '.join(asked)} FROM {table} ORDER BY rowid")
+    rows: list[tuple[Any, ...]] = []
+    while chunk := asking.fetchmany(_CHUNK_ROWS):
+        texts = [value for row in chunk for value in row if isinstance(value, (str, bytes))]
+        weight = _BYTES_OF_JSON if any((table, name) in shapes.SHAPES for name in names) else 1
+        cells = len(chunk) * len(names)
+        allowance.spend(cells * _BYTES_OF_VALUE + weight * sum(map(len, texts)), path)
+        rows += chunk
     # By columns: most are checked as a whole, which is many times faster than value by value.
     parts: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, (column, values) in enumerate(zip(wanted, parts, strict=False)):

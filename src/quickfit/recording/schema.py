@@ -11,6 +11,7 @@ Times are seconds of the monotonic clock, which all processes of one machine sha
 holds the wall-clock time that belongs to one of them.
 """
 
+import re
 from dataclasses import dataclass
 
 # "QFit" in ASCII: tells a quickfit file from any other SQLite file.
@@ -153,6 +154,21 @@ def columns(table: str) -> list[Column]:
 def description() -> dict[str, list[str]]:
     """Return the names of the tables and of their columns, as a recording states them."""
     return {table: [column.name for column in columns(table)] for table in TABLES}
+
+
+# What `create_sql` writes, of this or another version: a name, plain columns, and a key. Anything
+# else in a file (a generated column, a default, a check, a virtual table) was not written by us.
+_COLUMN = r"[a-z_][a-z0-9_]* (?:TEXT|INTEGER|REAL)(?: NOT NULL)?"
+_KEY = r"PRIMARY KEY \([a-z_][a-z0-9_]*(?:, [a-z_][a-z0-9_]*)*\)"
+_CREATE_TABLE = re.compile(
+    rf"CREATE TABLE ([a-z_][a-z0-9_]*) \({_COLUMN}(?:, {_COLUMN})*(?:, {_KEY})?\)"
+)
+
+
+def is_ordinary_table(name: str, sql: str) -> bool:
+    """Tell whether a statement makes a table with ordinary columns, as a recording has them."""
+    match = _CREATE_TABLE.fullmatch(sql)
+    return match is not None and match[1] == name
 
 
 def create_sql(table: str) -> str:

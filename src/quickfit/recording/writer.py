@@ -11,14 +11,17 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import sqlite3
 import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from quickfit import trust
 from quickfit.recording import thinning
 from quickfit.recording.schema import (
     APPLICATION_ID,
@@ -102,7 +105,7 @@ class Writer:
 
         A row that does not fit its table is left out, with a note per table.
         """
-        with self._flushing:
+        with self._flushing, _file_size_limit_as_error():
             self._check_files()
             db = self._db or self._open()
             taken = self._taken()
@@ -125,7 +128,7 @@ class Writer:
             if self._rows or self._step_rows:
                 self.flush()
         finally:
-            with self._flushing, contextlib.suppress(OSError):
+            with self._flushing, _file_size_limit_as_error(), contextlib.suppress(OSError):
                 self._check_files()
                 if self._db is not None:
                     self._db.close()
@@ -217,6 +220,26 @@ class Writer:
             db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
 
+@contextlib.contextmanager
+def _file_size_limit_as_error() -> Iterator[None]:
+    """Let a file that reaches RLIMIT_FSIZE be an error of our write, never the end of the script.
+
+    Python ignores the signal that comes with it, but a script may have set it back. It is sent to
+    the thread that writes, so it is held back and taken here.
+    """
+    if not hasattr(signal, "SIGXFSZ"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGXFSZ])
+    try:
+        yield
+    finally:
+        if signal.SIGXFSZ not in before:
+            if signal.SIGXFSZ in signal.sigpending() and hasattr(signal, "sigtimedwait"):
+                signal.sigtimedwait([signal.SIGXFSZ], 0)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _typed(file: str) -> bytes:
     """Return the text of code that was typed and not read from a file, as Python keeps it."""
     cache = getattr(sys.modules.get("linecache"), "cache", {})
@@ -279,7 +302,8 @@ def _free_file(folder: Path) -> Path:
     for attempt in range(1000):
         name = f"{os.getpid()}{f'-{attempt}' if attempt else ''}{PROCESS_SUFFIX}"
         try:
-            os.close(os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            # SQLite gives the mode of this file to those beside it.
+            os.close(trust.create_private(folder / name))
         except FileExistsError:
             continue
         return folder / name

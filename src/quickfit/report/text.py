@@ -1,30 +1,27 @@
-"""Makes text out of a recording harmless and short: nothing in it can steer a terminal.
+"""Makes text out of a recording harmless and short, for one line of a report.
 
-File names, source lines and messages in a recording were written by someone else. What
-does not print (control characters, escape sequences, bidirectional overrides, invisible
-spaces) is shown as a Python escape such as `\\x1b`, and what is too long ends in an ellipsis.
+`terminal` escapes what could steer a terminal; here line breaks go too, and what is too long ends
+in an ellipsis.
 """
 
 import os
 import textwrap
-import unicodedata
 from pathlib import PurePath
+
+from quickfit import terminal
 
 # A sentence that does not fit in six lines of a report is not read.
 MAX_PROSE = 500
 MAX_NAME = 160
 MAX_CODE_WIDTH = 200
 MAX_CODE_LINES = 30
-# Scripts that stack marks use up to three; a pile of them paints over the lines around it.
-MAX_COMBINING = 3
 
 ELLIPSIS = "…"
-_ASCII = str.maketrans({"×": "x", "µ": "u", "·": "-", "–": "-", "—": "-", "…": "...", "±": "+-"})
 
 
 def one_line(text: str, limit: int = MAX_NAME) -> str:
     """Return `text` as one harmless line of at most `limit` characters."""
-    return clip(_escaped(text[: limit + 1]), limit)
+    return clip(_escape(text[: limit + 1]), limit)
 
 
 def prose(text: str, limit: int = MAX_PROSE) -> str:
@@ -59,7 +56,7 @@ def path(file: str, *, limit: int = MAX_NAME) -> str:
 
     A name that is too long loses its beginning, because its end says which file it is.
     """
-    shown = _escaped(_relative(file)[-limit - 1 :])
+    shown = _escape(_relative(file)[-limit - 1 :])
     return shown if len(shown) <= limit else ELLIPSIS + shown[1 - limit :]
 
 
@@ -75,26 +72,5 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS
 
 
-def encodable(text: str, encoding: str | None) -> str:
-    """Return `text` in characters that `encoding` has, so that writing it cannot fail."""
-    try:
-        text.encode(encoding or "utf-8")
-    except LookupError:
-        encoding = "ascii"
-    except UnicodeEncodeError:
-        pass
-    else:
-        return text
-    known = encoding or "utf-8"
-    return text.translate(_ASCII).encode(known, "backslashreplace").decode(known)
-
-
-def _escaped(text: str) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    shown, marks = [], 0
-    for char in text:
-        marks = marks + 1 if unicodedata.combining(char) else 0
-        is_plain = char.isprintable() and marks <= MAX_COMBINING
-        shown.append(char if is_plain else char.encode("unicode_escape").decode("ascii"))
-    return "".join(shown)
+def _escape(text: str) -> str:
+    return terminal.escape(text, keep="")

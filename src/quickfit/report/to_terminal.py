@@ -6,15 +6,15 @@ evidence and change, then what was and was not checked, and the next command.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
+from quickfit import terminal
 from quickfit.findings import Diagnosis
 from quickfit.report._layout import INDENT, Line, Span, cells, columns, painted, paragraph
-from quickfit.report.text import encodable
 from quickfit.report.view import BreakdownView, EvidenceView, FindingView, FixView, ReportView, view
+from quickfit.terminal import wants_color
 
 # Wider than this the eye loses the line between the two columns.
 MAX_WIDTH = 100
@@ -45,14 +45,7 @@ def write_report(
     colored = wants_color(stream) if color is None else color
     lines = layout(view(diagnosis), width or _width_of(stream), verbose=verbose)
     shown = "".join(f"{painted(line, colored=colored)}\n" for line in lines)
-    stream.write(encodable(shown, getattr(stream, "encoding", None)))
-    stream.flush()
-
-
-def wants_color(stream: TextIO) -> bool:
-    """Tell whether `stream` is a terminal on which colour was not declined (no-color.org)."""
-    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return stream.isatty() and not declined
+    terminal.write(stream, shown, painted=colored)
 
 
 def _width_of(stream: TextIO) -> int:

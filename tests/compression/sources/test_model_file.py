@@ -1,7 +1,9 @@
 """Models from files: loaded without running code from them."""
 
+import os
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -115,3 +117,36 @@ def test_a_file_that_keras_cannot_load_is_said(tmp_path):
         archive.writestr("config.json", config)  # and no weights
     with pytest.raises(ModelError, match="Keras cannot load it"):
         loaded(path)
+
+
+def with_config(tmp_path, before, after):
+    """Return the file of a model whose configuration somebody has changed."""
+    import keras
+
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, name="alpha")])
+    good, odd = saved(model, tmp_path / "good.keras"), tmp_path / "odd.keras"
+    with zipfile.ZipFile(good) as source, zipfile.ZipFile(odd, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, data.replace(before, after) if name == "config.json" else data)
+    return odd
+
+
+def test_a_layer_name_that_tensorflow_does_not_allow_is_said(tmp_path):
+    odd = with_config(tmp_path, b'"alpha"', rb'"al\u001b[31mpha"')
+    with pytest.raises(ModelError) as caught:
+        loaded(odd)
+    assert r"Received: 'al\x1b[31mpha'" in str(caught.value)
+    assert "Rename the layer" in str(caught.value)
+
+
+def test_a_layer_that_no_memory_holds_is_said(tmp_path):
+    odd = with_config(tmp_path, b'"units": 16', f'"units": {2**40}'.encode())
+    with pytest.raises(ModelError, match="Keras cannot load it"):
+        loaded(odd)
+
+
+def test_a_pipe_in_the_place_of_a_model_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "model.keras")
+    with pytest.raises(ModelError, match="this cannot be a model file"):
+        loaded(tmp_path / "model.keras")

@@ -48,7 +48,7 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(place):
         assert list(place.iterdir()) == [folder.parent]
 
 
-@pytest.mark.parametrize("prefix", ["quickfit-tune-", "quickfit-trial-"])
+@pytest.mark.parametrize("prefix", ["quickfit-tune-", "quickfit-trial-", "quickfit-fix-"])
 def test_what_is_in_use_stays_until_it_is_let_go(place, prefix):
     folder = folder_of(place, f"{prefix}abc")
     held = hold(folder)

@@ -33,8 +33,8 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         handle, aside = tempfile.mkstemp(dir=target.parent, prefix=".quickfit-")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(content)
             os.chmod(aside, _mode(target))
             os.replace(aside, target)
         except BaseException:

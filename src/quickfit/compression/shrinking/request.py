@@ -66,6 +66,12 @@ def checked(request: Request) -> Request:
     target_of(request.target)
     if not request.model.exists():
         raise UsageError(f"shrink: {request.model}: there is no such file.")
+    for file in (request.model, Path(request.data)):
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise UsageError(
+                f"shrink: {file}: this is a pipe or a device, and files are read several times.\n"
+                "Give an ordinary file."
+            )
     if not Path(request.data).exists() and ":" not in request.data:
         raise UsageError(
             f"--data {request.data}: there is no such file or folder, and a function is named with"

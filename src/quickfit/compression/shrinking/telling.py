@@ -6,10 +6,12 @@ import builtins
 import sys
 from collections.abc import Callable
 
+from quickfit import terminal
+
 
 def to_reader() -> Callable[[str], None]:
     """Return what writes a line to stderr, where somebody reads it: a terminal or a notebook."""
     stream = sys.stderr
     if stream is None or not (stream.isatty() or hasattr(builtins, "__IPYTHON__")):
         return lambda text: None
-    return lambda text: print(f"quickfit: {text}", file=stream, flush=True)
+    return lambda text: terminal.say(text, stream)

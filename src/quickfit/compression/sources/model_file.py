@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quickfit import trust
 from quickfit.compression.sources.model_config import Contents, contents_of
 from quickfit.data.speed import user_code
 from quickfit.data.speed.loading import load_tensorflow
@@ -21,7 +23,10 @@ from quickfit.errors import ModelError, UsageError
 _FAULTS = (
     *(ValueError, TypeError, KeyError, AttributeError, IndexError, OSError, RuntimeError),
     *(ImportError, EOFError, NotImplementedError, AssertionError, zipfile.BadZipFile),
+    *(MemoryError, OverflowError, RecursionError),
 )
+# What a name scope of TensorFlow may be called, from `tensorflow/python/framework/ops.py`.
+_LAYER_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,13 @@ def loaded(path: Path, *, modules: Sequence[str] = (), allows_code: bool = False
     Raises:
         ModelError: it is no model, damaged, or needs code that is not there or not allowed.
     """
+    try:
+        trust.check_regular(path)
+    except OSError as error:
+        raise ModelError(
+            f"{path}: this cannot be a model file ({error.strerror}).\n"
+            "Give the .keras or .h5 file that `model.save` wrote."
+        ) from error
     contents = contents_of(path)
     load_tensorflow()
     _check_code(path, contents, allows_code=allows_code)
@@ -50,6 +62,7 @@ def loaded(path: Path, *, modules: Sequence[str] = (), allows_code: bool = False
     _check_custom(path, contents.custom, objects, is_imported=bool(modules))
     missing = _missing(contents.custom_training, objects)
     model = _opened(path, objects, compile=not missing, safe_mode=not allows_code)
+    _check_names(path, model)
     return Loaded(model, _notes(missing))
 
 
@@ -70,6 +83,7 @@ def custom_objects(modules: Sequence[str]) -> dict[str, Any]:
 
 def _opened(path: Path, objects: dict[str, Any], *, compile: bool, safe_mode: bool) -> Any:
     import keras
+    import tensorflow as tf
 
     try:
         with warnings.catch_warnings():
@@ -77,7 +91,7 @@ def _opened(path: Path, objects: dict[str, Any], *, compile: bool, safe_mode: bo
             return keras.saving.load_model(
                 path, custom_objects=objects, compile=compile, safe_mode=safe_mode
             )
-    except _FAULTS as error:
+    except (*_FAULTS, tf.errors.OpError) as error:
         if compile:  # what the training needs is in the way, perhaps
             return _opened(path, objects, compile=False, safe_mode=safe_mode)
         raise ModelError(
@@ -85,6 +99,17 @@ def _opened(path: Path, objects: dict[str, Any], *, compile: bool, safe_mode: bo
             "Does keras.saving.load_model work on it, with this version of Keras"
             f" ({keras.__version__})?"
         ) from error
+
+
+def _check_names(path: Path, model: Any) -> None:
+    """Refuse names that TensorFlow would refuse later, in the middle of the work."""
+    for layer in (model, *model._flatten_layers()):
+        if not _LAYER_NAME.fullmatch(layer.name):
+            raise ModelError(
+                f"{path}: the name of a layer begins with a letter, a digit or a dot, and goes on"
+                f" with these and `_-/>`: TensorFlow allows no others.\nReceived: {layer.name!r}\n"
+                "Rename the layer where the model is built, and save it again."
+            )
 
 
 def _check_code(path: Path, contents: Contents, *, allows_code: bool) -> None:

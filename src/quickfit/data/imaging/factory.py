@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from quickfit import terminal
 from quickfit.data import sources
 from quickfit.data.entries import Entry, Reason, Source
 from quickfit.data.imaging._graph import Dataset
@@ -114,12 +114,12 @@ def images(
 def _check_listing(source: Source, choices: Choices) -> None:
     """Say what listing found out: as an error, or in a line."""
     for note in getattr(source, "notes", ()):
-        print(f"quickfit: {note}", file=sys.stderr)
+        terminal.say(note)
     lost = [item for item in source.rejected if item.reason not in _HARMLESS]
     beside = [item for item in source.rejected if item.reason is Reason.NO_CLASS]
     if beside:
         more = f" and {len(beside) - 1:,} more" if len(beside) > 1 else ""
-        print(f"quickfit: left out: {line(beside[0])}{more}", file=sys.stderr)
+        terminal.say(f"left out: {line(beside[0])}{more}")
     if lost and choices.on_bad == "error":
         more = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
         raise PipelineError(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from quickfit import terminal
 from quickfit.data import pixels
 from quickfit.data.entries import Entry, Reason, Rejection, Source, SourceImageError
 from quickfit.data.imaging._graph import Dataset, Tensor, in_python, plain
@@ -153,7 +154,7 @@ class Faults:
             )
         if len(self.rejections) > self._told:
             self._told = len(self.rejections)
-            print(self.summary(), file=sys.stderr)
+            terminal.write(sys.stderr, f"{self.summary()}\n")
 
     def summary(self) -> str:
         """Return the list of what is left out, for people."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import threading
 import weakref
@@ -13,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.data.imaging.order import Indices
 from quickfit.errors import PipelineError
 
@@ -146,8 +145,7 @@ class Store:
                 return
             self._is_off = True
         kept = units.count(int(self._is_kept.sum()))
-        print(
-            f"quickfit: the cache of decoded images is off: {error.strerror} after {kept} images. "
-            "Every epoch decodes the files again; training goes on.",
-            file=sys.stderr,
+        terminal.say(
+            f"the cache of decoded images is off: {error.strerror} after {kept} images. Every"
+            " epoch decodes the files again; training goes on."
         )

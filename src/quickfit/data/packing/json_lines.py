@@ -25,8 +25,8 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
     Raises:
         ValueError: a line is no JSON object.
     """
-    with file.open(encoding="utf-8") as stream:
-        for number, text in enumerate(stream, 1):
+    with file.open(encoding="utf-8") as opened:
+        for number, text in enumerate(opened, 1):
             values = json.loads(text)
             if not isinstance(values, dict):
                 raise ValueError(f"line {number} is no JSON object")
@@ -44,8 +44,8 @@ def write(file: Path, aside: Path, values: Mapping[str, Any]) -> None:
 
 
 def _write(file: Path, aside: Path, texts: Iterable[str]) -> None:
-    with aside.open("w", encoding="ascii", newline="\n") as stream:
-        stream.writelines(texts)
+    with aside.open("w", encoding="ascii", newline="\n") as opened:
+        opened.writelines(texts)
     aside.replace(file)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from quickfit import terminal
 from quickfit.data.packing.making import Progress
 from quickfit.units import about, count, size
 
@@ -116,7 +117,7 @@ class Lines:
 
 def _print(text: str, stream: TextIO) -> None:
     try:
-        print(text, file=stream, flush=True)
+        terminal.write(stream, f"{text}\n")
     except (OSError, ValueError):
         return  # nobody reads it any more (`2>&1 | head`), and the pack goes on
 
@@ -141,7 +142,6 @@ class Bar:
     """A bar that goes away when the pack is done."""
 
     def __init__(self, stream: TextIO, images: int | None, verb: str = "packing") -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
@@ -152,7 +152,7 @@ class Bar:
             BarColumn(bar_width=24),
             # Never as markup: it is made of numbers only, and stays so.
             TextColumn("{task.description}", markup=False),
-            console=Console(file=stream, highlight=False),
+            console=terminal.console(stream),
             transient=True,
             auto_refresh=False,
         )

@@ -153,24 +153,24 @@ class _Aside:
         self.crc32c = 0
         self._crc32c = crc32c
         # Closed by `close` or `remove`: the shard that holds it is the context.
-        self._stream: BinaryIO = file.open("wb", buffering=_BUFFER_BYTES)
+        self._opened: BinaryIO = file.open("wb", buffering=_BUFFER_BYTES)
 
     def write(self, *parts: bytes) -> None:
         for part in parts:
-            self._stream.write(part)
+            self._opened.write(part)
             self.crc32c = self._crc32c(part, self.crc32c, gil_release_mode=_KEEP_GIL)
             self.size += len(part)
 
     def close(self) -> None:
-        self._stream.close()
+        self._opened.close()
 
     def remove(self) -> None:
         """Remove the file if it is still there; its disk may be full, or it may have been moved."""
         try:
-            self._stream.close()
+            self._opened.close()
         except OSError:
             # What could not be written is not wanted any more; the first error is the one to tell.
-            self._stream.raw.close()  # type: ignore[attr-defined]
+            self._opened.raw.close()  # type: ignore[attr-defined]
         self.file.unlink(missing_ok=True)
 
 

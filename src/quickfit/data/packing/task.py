@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from quickfit import terminal
 from quickfit.data.packing import comparing, destination, faults, json_lines
 from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.manifest import KIND, VERSION, Manifest, read_manifest
@@ -89,7 +90,7 @@ class Task:
 
     def _tell(self, message: str) -> None:
         if self.shows_progress:
-            print(f"quickfit: {message}", file=sys.stderr, flush=True)
+            terminal.say(message)
 
     def display(self, images: int | None) -> Display:
         """Return what shows the progress."""

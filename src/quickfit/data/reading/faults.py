@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 import numpy as np
 
+from quickfit import terminal
 from quickfit.data.entries import Rejection, SourceImageError
 from quickfit.errors import PipelineError
 
@@ -63,12 +63,9 @@ class Faults:
     def _tell(self, rejection: Rejection) -> None:
         told = len(self.found)
         if told <= _MOST_TOLD:
-            print(f"quickfit: left out: {_line(rejection)}", file=sys.stderr)
+            terminal.say(f"left out: {_line(rejection)}")
         if told == _MOST_TOLD:
-            print(
-                "quickfit: more of them are not told: see `bad_records` of the dataset",
-                file=sys.stderr,
-            )
+            terminal.say("more of them are not told: see `bad_records` of the dataset")
 
 
 def _line(rejection: Rejection) -> str:

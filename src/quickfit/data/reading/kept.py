@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Protocol
 
 import numpy as np
 
+from quickfit import terminal
 from quickfit.data.reading.pack_index import Whole
 from quickfit.data.reading.rows import Pixels
 from quickfit.data.reading.shelves import Shelf
@@ -51,10 +51,9 @@ class Kept:
             self._shelf.write(slots, images)
         except OSError as error:  # a full disk ends the cache, not the training
             self._is_off = True
-            print(
-                f"quickfit: no more images are cached: {error.strerror}. Training goes on; "
-                "every epoch decodes the others again.",
-                file=sys.stderr,
+            terminal.say(
+                f"no more images are cached: {error.strerror}. Training goes on; every epoch"
+                " decodes the others again."
             )
             return
         self._is_there[slots] = True

@@ -14,6 +14,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+from quickfit import terminal
+
 STOPPING = "stopping; Ctrl-C again ends at once"
 # What a shell says of a program that Ctrl-C has ended.
 EXIT_CODE = 128 + signal.SIGINT
@@ -76,8 +78,7 @@ def _say(text: str) -> None:
     # Nobody may be listening any more, and that is no reason not to stop.
     with contextlib.suppress(OSError, ValueError):
         line_end = "\n" if sys.stderr.isatty() else ""
-        sys.stderr.write(line_end + text)
-        sys.stderr.flush()
+        terminal.write(sys.stderr, line_end + text)
 
 
 def _flush() -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from typing import Any, TextIO
 
+from quickfit import terminal
 from quickfit.data.speed.machine import tree_cpu_s
 from quickfit.data.speed.taking import Taker
 from quickfit.data.speed.target import Options, opened
@@ -77,5 +78,5 @@ def main() -> None:
         try:
             run(json.loads(sys.argv[1]), marks)
         except QuickfitError as error:
-            print(f"quickfit: {error}", file=sys.stderr)
+            terminal.say(str(error))
             sys.exit(error.exit_code)

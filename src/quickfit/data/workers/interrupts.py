@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
+from quickfit import terminal
+
 # Any Python code of the main thread would have noticed by then.
 _NOTICE_S = 0.5
 # What is read later than this was noticed long ago.
@@ -74,8 +76,7 @@ class Interrupts:
         if self._place is None or self._clock() < self._until_s:
             return
         if self._place == self._where():
-            sys.stderr.write(_TOLD)
-            sys.stderr.flush()
+            terminal.write(sys.stderr, _TOLD)
             self._told_place = self._place
         self._place = None
 

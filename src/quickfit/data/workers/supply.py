@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from quickfit import terminal
 from quickfit.capacity import free_memory_bytes
 from quickfit.data.workers import seeding
 from quickfit.data.workers.crew import Crew, CrewClosed, CrewInterrupted, JobBroken, WorkerDied
@@ -175,6 +176,7 @@ class Supply:
         if len(failed) == len(items):
             raise self._teller.failed(failed[0])
         named = "; ".join(f"{self._teller.item(f.item)}: {f.summary}" for f in failed[:3])
+        named = terminal.escape(named)
         warnings.warn(
             f"{len(failed)} of {len(items)} items were left out of this epoch, since"
             f" `{self.plan.name}` failed on them: {named}{'; ...' if len(failed) > 3 else ''}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-_WIDTH = 99
+from quickfit import terminal
 
 
 class Line:
@@ -15,23 +15,18 @@ class Line:
     """
 
     def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream if stream is not None and _is_watched(stream) else None
-        self._used = 0
+        is_watched = stream is not None and _is_watched(stream)
+        self._line = terminal.StatusLine(stream) if stream is not None and is_watched else None
 
     def tell(self, text: str) -> None:
         """Show a text in place of the one before."""
-        if self._stream is not None:
-            line = f"quickfit: {text}"[:_WIDTH]
-            self._stream.write("\r" + line.ljust(self._used))
-            self._stream.flush()
-            self._used = len(line)
+        if self._line is not None:
+            self._line.show(f"quickfit: {text}")
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._stream is not None and self._used:
-            self._stream.write("\r" + " " * self._used + "\r")
-            self._stream.flush()
-            self._used = 0
+        if self._line is not None:
+            self._line.clear()
 
 
 def _is_watched(stream: TextIO) -> bool:

@@ -6,7 +6,7 @@ import io
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.tuning.advice.hints import budget_words
 from quickfit.tuning.advice.lines import lines_of
 from quickfit.tuning.advice.result import Advice
@@ -34,10 +34,8 @@ def text(advice: Advice) -> str:
 
 def colored(advice: Advice, width: int = WIDTH) -> str:
     """Return an advice for a terminal of some width."""
-    from rich.console import Console
-
     written = io.StringIO()
-    console = Console(file=written, width=width, force_terminal=True, highlight=False, markup=False)
+    console = terminal.console(written, width=width, force_terminal=True)
     first, *head = _head(advice)
     console.print(first, style="bold")
     for line in head:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from quickfit import units
+from quickfit import terminal, units
 from quickfit.tuning.batches.rows import Row, best
 
 _HEADS = ("batch", "step", "samples/s", "of best", "memory", "")
@@ -26,10 +26,7 @@ def to_terminal() -> Callable[[str], None]:
     if not sys.stderr.isatty():
         return lambda line: None
 
-    def tell(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
-    return tell
+    return lambda line: terminal.write(sys.stderr, f"{line}\n")
 
 
 def table(rows: Sequence[Row], chosen: int | None) -> list[str]:

@@ -11,6 +11,7 @@ import sys
 import warnings
 from typing import Any, TextIO
 
+from quickfit import terminal
 from quickfit.errors import QuickfitError, UsageError
 from quickfit.tuning.numerics import skips
 from quickfit.tuning.numerics.culprit import Culprit
@@ -112,7 +113,7 @@ class LossScaleWatch:
         self._follower = None
         if self.raises:
             raise QuickfitError(self.message)
-        print(self.message, file=self.file or sys.stderr)
+        terminal.write(self.file or sys.stderr, f"{self.message}\n")
 
 
 def _weights(model: Any) -> str:

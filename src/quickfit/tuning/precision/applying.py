@@ -6,6 +6,7 @@ import textwrap
 import warnings
 from typing import Any
 
+from quickfit import terminal
 from quickfit.errors import ModelError, QuickfitError, UsageError
 from quickfit.tuning.precision.cloning import Clones
 from quickfit.tuning.precision.compiling import compile_alike
@@ -92,7 +93,7 @@ def _cloned(model: Any, plan: Plan, batch: Any) -> tuple[Clones, Any]:
                     f"the layer {named(layer)} does not work in {plan.policy} and stays in "
                     f"float32: {_said(error)}"
                 )
-                warnings.warn(text, stacklevel=4)
+                warnings.warn(terminal.escape(text), stacklevel=4)
 
 
 def _tried(clones: Clones, model: Any, plan: Plan, batch: Any) -> Any:

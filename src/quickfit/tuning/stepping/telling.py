@@ -9,6 +9,8 @@ import threading
 import warnings
 import weakref
 
+from quickfit import terminal
+
 # What may run between a line of the user and the warning that it leads to.
 _PACKAGES = ("quickfit", "tensorflow", "keras")
 _MODULES = tuple(str(module.__file__) for module in (contextlib, threading, weakref))
@@ -22,7 +24,7 @@ def warn(text: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
         frame = frame.f_back
         level += 1
-    warnings.warn(f"quickfit: {text}", stacklevel=level)
+    warnings.warn(f"quickfit: {terminal.escape(text)}", stacklevel=level)
 
 
 def _folders() -> list[str]:

@@ -13,14 +13,18 @@ from pathlib import Path
 from quickfit.tuning.trials.process import LOCK, hold
 
 _OWN = "quickfit-tune-"
-PREFIXES = (_OWN, "quickfit-trial-")
+PREFIXES = (_OWN, "quickfit-trial-", "quickfit-fix-")
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Give an empty folder, and remove it in the end; first remove those left by dead processes."""
+def scratch_folder(prefix: str = _OWN) -> Iterator[Path]:
+    """Give an empty folder, and remove it in the end; first remove those left by dead processes.
+
+    Args:
+        prefix: how its name begins, one of `PREFIXES`.
+    """
     sweep(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=_OWN, ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as place:
         held = hold(Path(place))
         try:
             inner = Path(place) / "kept"

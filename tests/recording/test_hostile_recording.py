@@ -1,0 +1,120 @@
+"""A recording that somebody made up is refused with a clear error, before it costs anything."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from quickfit.errors import RecordingError
+from quickfit.recording import opening, reader
+from quickfit.recording.schema import TABLES, create_sql, is_ordinary_table
+
+
+@pytest.fixture
+def file(record, tmp_path):
+    return record(tmp_path)
+
+
+def refusal(path):
+    with pytest.raises(RecordingError) as caught:
+        reader.read_process(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_what_quickfit_writes_is_ordinary(table):
+    assert is_ordinary_table(table, create_sql(table))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE notes (at_s REAL, text TEXT AS (hex(zeroblob(200000))) VIRTUAL)",
+        "CREATE TABLE notes (at_s REAL, text TEXT GENERATED ALWAYS AS ('x') STORED)",
+        "CREATE TABLE notes (at_s REAL, text TEXT DEFAULT (hex(zeroblob(2000000))))",
+        "CREATE TABLE notes (at_s REAL, text TEXT CHECK (length(text) > 0))",
+        "CREATE TABLE notes (at_s REAL, text TEXT COLLATE NOCASE)",
+        "CREATE TABLE notes (at_s REAL, text TEXT, PRIMARY KEY (at_s)) WITHOUT ROWID",
+        "CREATE VIEW notes AS SELECT 1.0 AS at_s, 'x' AS text",
+        "CREATE VIRTUAL TABLE notes USING fts5(at_s, text)",
+    ],
+)
+def test_a_table_that_is_not_ordinary_is_refused_before_a_row_is_read(file, change, sql):
+    change(file, "DROP TABLE notes", sql)
+    assert "that quickfit did not write" in refusal(file)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON notes BEGIN SELECT 1; END",
+        "CREATE INDEX notes_text ON notes (text)",
+        'CREATE TABLE "odd\x1b[31m" (a TEXT)',
+    ],
+)
+def test_anything_else_in_the_file_is_refused(file, change, sql):
+    change(file, sql)
+    said = refusal(file)
+    assert "that quickfit did not write" in said
+    assert "\x1b" not in said
+
+
+def test_a_table_of_a_newer_quickfit_is_no_reason_to_refuse(file, change):
+    change(file, "CREATE TABLE warnings (at_s REAL NOT NULL, text TEXT)")
+    assert reader.read_process(file).facts["role"] == "main"
+
+
+def test_a_schema_that_sqlite_refuses_is_told_without_escape_sequences(file):
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA writable_schema=ON")
+        db.execute(
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE \x1b[31mnotes (' WHERE name='notes'"
+        )
+        db.commit()
+    said = refusal(file)
+    assert "is damaged" in said
+    assert "\x1b" not in said
+
+
+def test_a_value_that_is_too_long_is_refused(file, change):
+    change(file, f"INSERT INTO notes VALUES (1.0, hex(zeroblob({opening.MAX_VALUE_BYTES})))")
+    assert "too big" in refusal(file)
+
+
+def test_more_rows_than_a_run_can_have_are_refused(file, change, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_READ_BYTES", 1_000_000)
+    numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
+    change(file, f"INSERT INTO notes {numbers} SELECT i, 'x' FROM n")
+    said = refusal(file)
+    assert "this recording is too large to be one of quickfit's" in said
+    assert "Received: more than 1,000,000 bytes of rows" in said
+
+
+def test_all_processes_of_a_run_share_what_may_be_read(record, tmp_path, monkeypatch):
+    main = record(tmp_path)
+    for _ in range(5):
+        record(tmp_path, role="descendant")
+    monkeypatch.setattr(reader, "MAX_READ_BYTES", 3 * main.stat().st_size // 4)
+    read = reader.read(main.parent)
+    assert any("too large" in problem for problem in read.problems)
+
+
+def test_a_file_that_is_too_large_is_not_opened(file, monkeypatch):
+    monkeypatch.setattr(opening, "MAX_FILE_BYTES", 1000)
+    said = refusal(file)
+    assert "too large" in said
+    assert "Received: a file of" in said
+
+
+def test_work_without_an_end_is_cut_short(file, monkeypatch):
+    monkeypatch.setattr(opening, "MAX_INSTRUCTIONS", 20)
+    monkeypatch.setattr(opening, "_CHECK_EVERY", 10)
+    assert "interrupted" in refusal(file)
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "1.sqlite")
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(RecordingError, match="not an ordinary file"):
+        reader.read(tmp_path)
