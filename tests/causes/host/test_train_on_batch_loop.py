@@ -10,7 +10,7 @@ from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import FixClass, Location
 from quickfit.fixes.script import Project
 
-from builders import run
+from builders import SCRIPT, run
 from programs import lines, spots
 
 LINE = 30
@@ -41,6 +41,20 @@ def test_fires_at_the_call_with_what_lies_beside_the_model():
     assert [e.value for e in finding.evidence] == pytest.approx([0.05, 0.004, 0.01], rel=0.1)
     assert finding.gain.low <= finding.gain.likely <= finding.gain.high
     assert finding.gain.likely > 1.2
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        pytest.param([27, 31], LINE, id="spread over the loop itself"),
+        pytest.param([29, 31], 28, id="in a helper"),
+    ],
+)
+def test_the_place_is_the_line_that_costs_most_where_a_helper_has_it(body, line):
+    stacks = [((COMPILED, TRAIN_ON_BATCH), LINE, 10), ((), 28, 90)]
+    facts = {"body": [SCRIPT, *body]}
+    finding = detect(loop(call_s=0.01, cpu_s=0.09, stacks=stacks, facts=facts))
+    assert finding.where.line == line
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ KEEPS_PREPARING = (
 # Before, it returned the mean of all batches since the metrics were reset last.
 # https://github.com/keras-team/keras/pull/22617
 PER_BATCH_SINCE = [3, 15]
+# A line with this share of the step's time is where the time goes, wherever the loop is.
+MIN_LINE_SHARE = 0.60
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 # A loop of which only the text is known trains for long from so many turns on.
@@ -117,7 +119,7 @@ def detect(signals: Signals) -> Finding | None:
     step_s = steps.mean_s
     return Finding(
         summary="`train_on_batch` waits for Python to make each batch",
-        where=_place(signals),
+        where=_costly_line(signals, between_s / step_s) or _place(signals),
         evidence=(
             Evidence("of Python between two calls", between_s, "s", f"of {step_s * 1e3:.1f} ms"),
             Evidence("to copy a batch into tensors", copies_s, "s", "in a short look"),
@@ -164,6 +166,27 @@ def _place(signals: Signals) -> Location | None:
     return calls[0].location if calls else signals.loop.location
 
 
+def _costly_line(signals: Signals, between_share: float) -> Location | None:
+    """Return the one line in a helper that has most of the step's time, if there is one.
+
+    Whoever moves the batches elsewhere must look at that line; the call that trains stands still
+    beside it.
+    """
+    line, call = signals.hot_line_between(), _place(signals)
+    if line is None or call is None or not line.is_certain:
+        return None
+    is_most = line.share * between_share >= MIN_LINE_SHARE
+    return line.location if is_most and not _is_in_body(signals, line.location) else None
+
+
+def _is_in_body(signals: Signals, where: Location) -> bool:
+    body = signals.loop.facts.get("body")
+    if not isinstance(body, list) or len(body) != 3:
+        return True
+    file, first, last = body
+    return bool(where.file == file and first <= where.line <= last)
+
+
 def _gain(signals: Signals, compute_s: float, input_s: float) -> Gain:
     steps, machine = signals.steps, signals.machine
     cpu_s = machine.cpu_cores * steps.mean_s
@@ -200,6 +223,8 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
     """Let `fit` train on the same batches: all epochs, or one at a time."""
     where = finding.where
+    if where == _costly_line(signals, 1.0):
+        where = _place(signals)
     script = project.script(where.file) if where is not None else None
     if where is None or script is None:
         return []
