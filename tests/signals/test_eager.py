@@ -59,6 +59,13 @@ def test_samples_say_how_much_may_be_large_operations():
     assert eager_step(looked(stacks=stacks, base=base)).after_s[0] < 0.013
 
 
+def test_a_prediction_that_begins_the_step_is_no_part_of_what_would_be_compiled():
+    calls = [("predict", 12, 100, 0.05)]
+    step = eager_step(looked(facts={"head": "predict"}, calls=calls))
+    assert step.share == pytest.approx(0.1)  # 40 ms in calls, all of them inside operations
+    assert step.after_s[0] > 0.06
+
+
 def test_python_of_the_script_under_a_tape_stays():
     text = "with tf.GradientTape() as tape:\n    play()\n"
     stacks = [(((f"{TF}/util/dispatch.py", "op_dispatch_handler"),), 2, 70), ((), 2, 30)]

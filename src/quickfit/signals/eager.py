@@ -109,7 +109,7 @@ def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep
     calm_s = steps.mean_s * (1 - delay)
     part = calm_s / look.step_s if look.step_s > 0 else 1.0
     call_s = min(steps.mean_of("call_s"), max(steps.mean_s - steps.mean_of("wait_s"), 0.0))
-    call_s *= 1 - delay
+    call_s = max(call_s - _look_at_model_s(signals), 0.0) * (1 - delay)
     ops_s = ops.step_s * (1 - look.delay_share) * part
     starting_s = min(ops.median_s * part * ops.per_step, ops_s)
     spent_s = max(call_s - ops_s, 0.0) + starting_s
@@ -136,6 +136,19 @@ def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep
     return EagerStep(ops, calm_s, share, _busy_share(signals), after_s, delay_share=delay)
 
 
+def _look_at_model_s(signals: Signals) -> float:
+    """Return how long a `predict` or the like takes that begins each step, and is no part of it."""
+    head = signals.loop.facts.get("head")
+    if head not in ("predict", "evaluate", "test"):
+        return 0.0
+    mine = [c for c in signals.calls if c.loop == signals.loop.id and c.kind == head]
+    calls = sum(call.calls for call in mine)
+    # Its first call traces, and says nothing about the others.
+    longest_s = max((call.longest_s for call in mine), default=0.0)
+    spent_s = sum(call.wall_s for call in mine) - longest_s
+    return max(spent_s, 0.0) / (calls - 1) if calls > 1 else 0.0
+
+
 def _own_python_share(signals: Signals) -> float:
     """Return how much of the loop is the script's own Python below a tape; none if not told.
 
@@ -155,7 +168,11 @@ def _computing_share(signals: Signals) -> float:
         return 1.0
     stacks = signals.main_stacks()
     total = sum(stack.seen for stack in stacks)
-    computing = sum(s.seen for s in stacks if _is_of_framework(s) and not _is_starting(s))
+    computing = sum(
+        stack.seen
+        for stack in stacks
+        if _is_of_framework(stack) and not _is_waiting(stack) and not _is_starting(stack)
+    )
     return share_interval(computing / total, total)[1] if total else 1.0
 
 
@@ -197,10 +214,14 @@ def _is_starting(stack: SampledStack) -> bool:
     first = stack.frames[0] if stack.frames else None
     if first is None or package_of(first.file) not in ("tensorflow", "keras"):
         return False
-    if first.function in FETCHES or any(f.function in WAITED_FOR for f in stack.frames):
+    if first.function in FETCHES or _is_waiting(stack):
         return False
     is_runner = first.file.endswith(RUNNERS) or "/gen_" in first.file
     return not is_runner or first.function in STARTED_ONLY
+
+
+def _is_waiting(stack: SampledStack) -> bool:
+    return any(frame.function in WAITED_FOR for frame in stack.frames)
 
 
 def delay_share(signals: Signals) -> float:
