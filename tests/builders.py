@@ -67,7 +67,8 @@ def recording(**given: Any) -> Recording:
     _samples(tables, shape, end_s)
     _traces(tables, shape, steps)
     if shape["eager_ops"]:
-        row = {"loop": 1, "at_s": end_s, "window_s": 0.5, **shape["eager_ops"]}
+        window_s = shape["step_s"] * shape["eager_ops"]["steps"]
+        row = {"loop": 1, "at_s": end_s, "window_s": window_s, **shape["eager_ops"]}
         tables["eager_ops"] = [row]
     tables["sources"] = [{"file": SCRIPT, "sha256": "", "text": SOURCE}]
     tables["probes"] = [{"name": "fit_loop", "state": "active", "detail": ""}]

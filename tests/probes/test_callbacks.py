@@ -150,6 +150,15 @@ def test_a_step_has_its_call_and_its_callbacks(state, clock, monkeypatch):
     assert totals == [[2, 4.0, 2.0], [2, 2.0, 1.0]]
 
 
+def test_the_first_step_of_an_epoch_has_no_cpu_time_of_what_came_before(state, clock, monkeypatch):
+    owner = watched([Callback()], state, clock, monkeypatch)
+    step(owner, clock, 10.0)
+    clock.now_s += 100.0  # validation
+    owner.callbacks.is_new_epoch = True
+    step(owner, clock, 10.0)
+    assert [row["cpu_s"] for row in rows_of_steps(state)][1] == 5.0
+
+
 def test_the_time_keras_converts_the_logs_in_is_told_apart(state, clock, monkeypatch):
     def convert():
         clock.now_s += 3.0

@@ -318,6 +318,24 @@ def test_an_eager_loop_with_a_tape_has_its_work_timed(tf):
     assert [parts(step) for step in tf.steps()] == [{"wait_s": 5, "call_s": 33}] * 6
 
 
+def test_a_prediction_that_begins_an_eager_step_is_timed_beside_its_tape(tf):
+    def script():
+        model, optimizer = tf.Model(), tf.BaseOptimizer()
+        for batch in range(6):
+            model.predict(batch)
+            with tf.GradientTape() as tape:
+                tf.takes(0.3)  # the forward pass
+            optimizer.apply_gradients(tape.gradient(batch, []))
+
+    script()
+    assert '"head": "predict"' in only_loop(tf)["facts"]
+    predict_s = tf.called("predict")[1] / tf.called("predict")[0]
+    # The first call came before the loop was known to be one.
+    first, *others = [parts(step)["call_s"] for step in tf.steps()]
+    assert first == 33
+    assert others == [round(100 * predict_s) + 33] * 5
+
+
 def test_an_eager_loop_with_tapes_is_watched_beyond_the_steps_that_are_watched_in_full(tf, state):
     def script():
         optimizer = tf.BaseOptimizer()

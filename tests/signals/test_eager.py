@@ -37,6 +37,44 @@ def test_a_look_at_slower_steps_is_scaled():
     assert eager_step(looked(window_s=2.0)).share > eager_step(looked()).share
 
 
+def test_a_look_at_shorter_steps_is_scaled_too():
+    short, same = eager_step(looked(window_s=0.5)), eager_step(looked())
+    assert short.share < same.share
+    assert short.after_s[0] > same.after_s[0]
+
+
+def test_operations_that_seem_large_for_want_of_a_core_are_not_what_stays():
+    busy = eager_step(looked(base={"delay_share": 0.5}))
+    assert busy.step_s == pytest.approx(0.05)
+    # All of the 20 ms of large operations are as long as the thread had no core in operations.
+    assert busy.after_s[1] == pytest.approx(0.005 + 0.0001)
+    assert busy.after_s[0] == pytest.approx(0.005 + 0.010 + 0.0003)
+    assert "waiting for a core left out" in busy.evidence()[1].detail
+
+
+def test_samples_say_how_much_may_be_large_operations():
+    stacks = [(((f"{TF}/util/dispatch.py", "op_dispatch_handler"),), 31, 990)]
+    stacks += [(((f"{TF}/ops/gen_math_ops.py", "mat_mul"),), 31, 10)]
+    base = {"facts": {"samples_native": True}}
+    assert eager_step(looked(stacks=stacks, base=base)).after_s[0] < 0.013
+
+
+def test_a_prediction_that_begins_the_step_is_no_part_of_what_would_be_compiled():
+    calls = [("predict", 12, 100, 0.05)]
+    step = eager_step(looked(facts={"head": "predict"}, calls=calls))
+    assert step.share == pytest.approx(0.1)  # 40 ms in calls, all of them inside operations
+    assert step.after_s[0] > 0.06
+
+
+def test_python_of_the_script_under_a_tape_stays():
+    text = "with tf.GradientTape() as tape:\n    play()\n"
+    stacks = [(((f"{TF}/util/dispatch.py", "op_dispatch_handler"),), 2, 70), ((), 2, 30)]
+    base = {"facts": {"samples_native": True}}
+    step = eager_step(looked(stacks=stacks, source=text, base=base))
+    assert step.share == pytest.approx(0.3)
+    assert step.after_s[2] > 0.01 + 0.03
+
+
 def test_only_a_part_of_the_step_may_be_eager():
     step = eager_step(looked(), at_most_s=0.02)
     assert step.share == pytest.approx(0.2)

@@ -2,20 +2,55 @@
 
 import pytest
 
-from hand_runs import hand_run
-from quickfit.signals.step_cost import batch_size, step_cost
+from hand_runs import COMPILED_CALL, GRAPH, NATIVE, TRAINER, hand_run
+from quickfit.signals.step_cost import MAX_PYTHON_S, batch_size, fixed_cost, step_cost
+
+FIT = (TRAINER, "fit")
+PYTHON = (COMPILED_CALL, FIT)
+COMPUTES = (NATIVE, COMPILED_CALL, FIT)
 
 
-def fit(**facts):
+def fit(stacks=(), **facts):
     given = {"input": "arrays", "batch_size": 2, **facts}
     base = {"input_wait_s": 0.0, "callback_s": 0.0, "cpu_cores": 1.2, "steps": 1005}
-    return hand_run("fit", stacks=[], step_s=0.01, cpu_s=0.006, facts=given, base=base)
+    base["facts"] = {"samples_native": bool(stacks)}
+    told = {"step_s": 0.01, "cpu_s": 0.006, "facts": given, "base": base}
+    return hand_run("fit", stacks=[(frames, 5, seen) for frames, seen in stacks], **told)
 
 
 def test_the_parts_of_a_step_add_up():
     cost = step_cost(fit())
     assert cost.python_s == pytest.approx(0.006)
     assert cost.compute_s == pytest.approx(0.004)
+    assert cost.python_s + cost.compute_s + cost.idle_s == pytest.approx(cost.step_s)
+
+
+def test_the_main_thread_inside_a_compiled_function_is_not_in_python():
+    cost = step_cost(fit([(PYTHON, 1), (COMPUTES, 99)]))
+    assert cost.python_s == pytest.approx(0.0001, rel=0.05)
+    assert cost.python_s + cost.compute_s + cost.idle_s == pytest.approx(cost.step_s)
+
+
+def test_samples_of_python_do_not_make_more_of_it_than_its_cpu_time():
+    assert step_cost(fit([(PYTHON, 99), (COMPUTES, 1)])).python_s == pytest.approx(0.006)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param((GRAPH, *PYTHON), id="tracing"),
+        pytest.param((COMPILED_CALL, (TRAINER, "evaluate"), FIT), id="validation"),
+        pytest.param((FIT,), id="an iterator that ends"),
+    ],
+)
+def test_samples_beside_the_steps_say_nothing_of_them(beside):
+    cost = step_cost(fit([(PYTHON, 20), (COMPUTES, 80), (beside, 900)]))
+    assert cost.python_s == pytest.approx(0.002, rel=0.05)
+
+
+def test_without_such_samples_a_thread_that_is_busy_for_long_computes():
+    cost = fixed_cost(fit())
+    assert cost.python_s == MAX_PYTHON_S
     assert cost.python_s + cost.compute_s + cost.idle_s == pytest.approx(cost.step_s)
 
 

@@ -110,3 +110,20 @@ def test_of_a_short_training_a_fifth_and_its_first_step_are_left_out(steps, left
     found = steps_of_loop(rows([0.1] * steps), 1)
     assert found is not None
     assert len(found.steps) == left
+
+
+def test_the_cpu_time_of_validation_is_no_part_of_a_step():
+    given = rows([0.5] * 12, per_epoch=6)
+    given[6]["cpu_s"] = 5.0  # counted from the last step before validation
+    steps = steps_of_loop(given, 1)
+    assert steps is not None
+    assert steps.mean_of("cpu_s") == pytest.approx(0.001)
+
+
+def test_where_every_step_is_an_epoch_its_cpu_time_is_at_most_its_time():
+    given = rows([0.5] * 12, per_epoch=1)
+    for row in given:
+        row["cpu_s"] = 5.0
+    steps = steps_of_loop(given, 1)
+    assert steps is not None
+    assert steps.mean_of("cpu_s") == pytest.approx(0.5)

@@ -2,7 +2,13 @@
 
 import pytest
 
-from quickfit.source.tapes import function_around, is_a_step, python_only, tape_line
+from quickfit.source.tapes import (
+    function_around,
+    is_a_step,
+    python_only,
+    tape_blocks,
+    tape_line,
+)
 
 STEP = """\
 def step(x):
@@ -43,6 +49,14 @@ def step(x):
 )
 def test_the_tape_is_the_last_one_before_the_line(text, line, found):
     assert tape_line(text, line) == found
+
+
+def test_blocks_of_tapes_are_found_from_their_first_line_to_their_last():
+    text = (
+        "with tf.GradientTape() as tape:\n    a = f(x)\n    b = g(a)\nwith open(p) as f:\n    c\n"
+    )
+    assert tape_blocks(text) == ((2, 3),)
+    assert tape_blocks("not python:") == ()
 
 
 def test_the_innermost_function_is_found():

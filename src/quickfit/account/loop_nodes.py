@@ -435,7 +435,11 @@ def _eager_children(signals: Signals, seconds: float) -> list[AccountNode]:
         stacks = signals.main_stacks()
     except SignalMissing:
         return []
-    inside = [stack for stack in stacks if is_in_watched_call(stack) or is_in_fit(stack.frames)]
+    inside = [
+        stack
+        for stack in stacks
+        if is_in_watched_call(stack) or is_in_fit(stack.frames) or signals.is_under_tape(stack)
+    ]
     return _by_lines(signals, inside or stacks, seconds, "eager_line")
 
 

@@ -79,6 +79,9 @@ def step_parts(signals: Signals, steps: Steps, wait_s: float | None) -> dict[str
     in_hooks_s = take(parts, "callbacks", saves_s)
     parts["checkpoint"] = in_hooks_s + take(parts, "between", saves_s - in_hooks_s)
     if signals.loop.kind != "fit":
+        with contextlib.suppress(SignalMissing):
+            forward = signals.forward_share_between(parts["between"] / steps.mean_s)
+            parts["step"] += take(parts, "between", forward * steps.mean_s)
         with contextlib.suppress(SignalMissing):  # too few steps to have been sampled
             read_s = parts["between"] * signals.metrics_share_between()
             parts["logs"] += take(parts, "between", read_s)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MAX_SITES = 400
 # Kinds of calls that train; a compiled function may or may not.
 TRAINS = ("train", "apply", "gradient", "tape", "session")
+# Kinds of calls that are around steps, unless a loop does nothing else.
+AROUND = ("save", "evaluate", "predict", "test")
 # The flag of a generator function's code (`inspect.CO_GENERATOR`).
 CO_GENERATOR = 0x20
 _USER, _KERAS, _TENSORFLOW, _LIBRARY = 0, 1, 2, 3

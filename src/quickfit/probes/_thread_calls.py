@@ -16,6 +16,7 @@ from typing import Any
 
 from quickfit.probes._hooks import paired, stamper
 from quickfit.probes._sites import (
+    AROUND,
     CO_GENERATOR,
     MAX_SITES,
     Moment,
@@ -35,7 +36,6 @@ thread_time = time.thread_time
 # By the number of the thread.
 threads: dict[int, ThreadCalls] = {}
 _NO_LOOP = 0
-_AROUND = ("save", "evaluate", "predict", "test")
 
 
 class ThreadCalls:
@@ -212,12 +212,12 @@ class ThreadCalls:
             self.work_from_s = ended_s
         loop = self.loop
         # In a loop that only predicts, the prediction is the step.
-        is_head = loop is not None and loop.head is site and kind in _AROUND
+        is_head = loop is not None and loop.head is site and kind in AROUND
         if kind in ("function", "train", "session") or is_head:
             self.call_s += took_s
         site.last_s, site.last_took_s = ended_s, took_s
         # A save or an evaluation after the last step of an epoch belongs to the loop before it.
-        is_of_loop = loop is not None and (loop.is_open or kind in _AROUND)
+        is_of_loop = loop is not None and (loop.is_open or kind in AROUND)
         site.add(loop.loop.id if loop is not None and is_of_loop else _NO_LOOP, took_s)
 
     def tape(self, frame: FrameType | None) -> None:

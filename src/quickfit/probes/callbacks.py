@@ -95,6 +95,9 @@ def step_begins(callbacks: TimedCallbacks) -> Iterator[Any]:
     if callbacks.is_new_epoch:
         callbacks.is_new_epoch = False
         callbacks.first_step_begins(callbacks)
+        # What validation and callbacks at epochs computed is no part of the first step.
+        callbacks.last_cpu_s = thread_time()
+        callbacks.watched_at = loop.steps if loop is not None else 0
     if not callbacks.has_begin_hooks:
         # Keras's empty hooks take a microsecond; watching them would take as long again.
         callbacks.call_s = begin_s

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quickfit.probes import _loops, stopping
 from quickfit.probes._places import Place, absolute
-from quickfit.probes._sites import Moment, Site, enclosing_body
+from quickfit.probes._sites import AROUND, Moment, Site, enclosing_body
 from quickfit.probes._state import Current, Loop, State, now
 from quickfit.probes.callbacks import ALL_WATCHED, unwatched_after
 
@@ -129,7 +129,10 @@ class HandLoop:
         loop.steps += 1
         self.usual_s = end_s - began.at_s
         eager_s = calls.eager_s - began.eager_s
-        call_s = max(eager_s, calls.call_s - began.call_s)
+        call_s = calls.call_s - began.call_s
+        # A prediction that begins the step lies before its tape, and is no part of eager work.
+        head_s = min(self.head.last_took_s, call_s) if self.head.kind in AROUND else 0.0
+        call_s = head_s + max(eager_s, call_s - head_s)
         logs_s = calls.logs_s - began.logs_s
         is_due = loop.steps % CPU_EVERY == 0 or loop.steps >= ALL_WATCHED
         cpu_s = self._cpu_s() if is_due else None

@@ -14,6 +14,7 @@ from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_lin
 from quickfit.signals.intervals import share_interval
 from quickfit.signals.loops import loops_outside
 from quickfit.signals.steps import Steps
+from quickfit.source.tapes import tape_blocks
 
 # A line with less than this share of the samples is seen there by chance.
 MIN_LINE_SHARE = 0.10
@@ -107,21 +108,55 @@ class HostSignals(RunSignals):
 
     def hot_line_between(self) -> HotLine | None:
         """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
-        return self._hot([s for s in self.main_stacks() if not _is_in_call(s)])
+        stacks = [s for s in self.main_stacks() if not _is_in_call(s)]
+        return self._hot([s for s in stacks if not self.is_under_tape(s)])
 
     def stacks_between(self) -> list[SampledStack]:
         """Return the samples of the loop's thread outside the calls that are timed by themselves.
 
-        Whatever a line of the script calls there is that line's time, in a library too.
+        Whatever a line of the script calls there is that line's time, in a library too. What a tape
+        records is the forward pass of the step, and not between steps.
         """
-        return [s for s in self.main_stacks() if not is_in_watched_call(s)]
+        return [
+            s for s in self.main_stacks() if not is_in_watched_call(s) and not self.is_under_tape(s)
+        ]
+
+    def is_under_tape(self, stack: SampledStack) -> bool:
+        """Tell whether a stack is in the block of a `GradientTape`: the forward pass of a step."""
+        return any(
+            first <= frame.line <= last
+            for frame in stack.frames
+            if frame.is_user
+            for first, last in self._tapes_in(frame.file)
+        )
+
+    def _tapes_in(self, file: str) -> tuple[tuple[int, int], ...]:
+        blocks: dict[str, tuple[tuple[int, int], ...]] = self.shared.setdefault("tapes", {})
+        if file not in blocks:
+            blocks[file] = tape_blocks(self.source_text(file))
+        return blocks[file]
+
+    def forward_share_between(self, between_share: float) -> float:
+        """Return which share of the steps a clock has between calls, and samples under a tape.
+
+        Args:
+            between_share: what of the steps is outside the calls that are timed by themselves.
+        """
+        stacks = self.main_stacks()
+        total = sum(stack.seen for stack in stacks)
+        if not total:
+            return 0.0
+        forward = sum(s.seen for s in stacks if not is_in_watched_call(s) and self.is_under_tape(s))
+        own = sum(stack.seen for stack in self.stacks_between())
+        own_high = share_interval(own / total, total)[1]
+        return min(max(between_share - own_high, 0.0), forward / total)
 
     def metrics_share_between(self) -> float:
         """Return which share of the Python between steps reads metrics or fetches values.
 
         By samples: a loop written by hand asks its metrics and losses for numbers itself.
         """
-        stacks = [s for s in self.main_stacks() if not is_in_watched_call(s)]
+        stacks = self.stacks_between()
         total = sum(stack.seen for stack in stacks)
         seen = sum(stack.seen for stack in stacks if _reads_metrics(stack))
         return seen / total if total else 0.0
@@ -132,9 +167,8 @@ class HostSignals(RunSignals):
         Either the main thread was seen there, or it used the CPU for as long. Time without
         either is nobody's.
         """
-        stacks = self.main_stacks()
-        total = sum(stack.seen for stack in stacks)
-        outside = sum(stack.seen for stack in stacks if not is_in_watched_call(stack))
+        total = sum(stack.seen for stack in self.main_stacks())
+        outside = sum(stack.seen for stack in self.stacks_between())
         steps = self._seen_steps
         seen_s = steps.mean_s * outside / total if total else 0.0
         return max(seen_s, steps.mean_of("cpu_s"))

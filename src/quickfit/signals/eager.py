@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from quickfit import units
@@ -19,6 +20,8 @@ from quickfit.signals.loops import EagerOps
 # eager steps were 2.1 to 32 times as long, and these three gave 1.2 to 33.
 KEPT = (1.0, 0.5, 0.25)
 GRAPH_OP_S = (3e-6, 1e-6, 1e-6)
+# How much of the time without a core lay in operations, beside what chance says.
+LOST_IN_OPS = (0.5, 1.0, 1.5)
 WAITS = "it waits while a compiled step runs"
 # Functions that run an operation, whatever it takes: these files of TensorFlow, generated or not.
 RUNNERS = ("/execute.py", "/imperative_grad.py")
@@ -48,11 +51,13 @@ class EagerStep:
 
     Args:
         ops: its operations, from a short look; None where only samples tell.
-        step_s: the mean time of a step.
+        step_s: the mean time of a step, without waiting for a core.
         share: the share of it that is Python and starting operations.
         busy_share: the share of it that the main thread computes and does not wait; what it
             stands in line for a core on a busy machine is no waiting.
         after_s: the step time when compiled: at worst, likely, at best.
+        samples: of the main thread, where only they tell.
+        delay_share: for which share of the time the thread was ready but had no core.
     """
 
     ops: EagerOps | None
@@ -61,6 +66,7 @@ class EagerStep:
     busy_share: float
     after_s: tuple[float, float, float]
     samples: int = 0
+    delay_share: float = 0.0
 
     def gain(self, basis: str) -> Gain:
         """Return what compiling the step gains."""
@@ -69,6 +75,7 @@ class EagerStep:
     def evidence(self) -> tuple[Evidence, ...]:
         """Return the facts that show it."""
         took = f"of {units.seconds(self.step_s)}"
+        took += ", waiting for a core left out" if self.delay_share > 0.1 else ""
         python = "of the step is Python and starting operations"
         busy = Evidence("of the step the main thread is busy", self.busy_share, "share", WAITS)
         if self.ops is None:
@@ -97,23 +104,82 @@ def eager_step(signals: Signals, *, at_most_s: float | None = None) -> EagerStep
         ops, steps = signals.eager_ops, signals.steps
     except SignalMissing as missing:
         return _by_samples(signals, at_most_s, missing)
-    part = _slower_while_looking(signals)
+    look, delay = _look(signals), delay_share(signals)
+    # Other programs make operations longer, and Python between them: no part of that is the step's.
+    calm_s = steps.mean_s * (1 - delay)
+    part = calm_s / look.step_s if look.step_s > 0 else 1.0
     call_s = min(steps.mean_of("call_s"), max(steps.mean_s - steps.mean_of("wait_s"), 0.0))
-    ops_s = ops.step_s * part
+    call_s = max(call_s - _look_at_model_s(signals), 0.0) * (1 - delay)
+    ops_s = ops.step_s * (1 - look.delay_share) * part
     starting_s = min(ops.median_s * part * ops.per_step, ops_s)
     spent_s = max(call_s - ops_s, 0.0) + starting_s
+    own_s = min(_own_python_share(signals) * calm_s, spent_s)
+    spent_s -= own_s
     if at_most_s is not None:
         spent_s = min(spent_s, at_most_s)
         call_s = min(call_s, at_most_s)
-    share = min(spent_s / steps.mean_s, 1.0)
-    rest_s = max(steps.mean_s - call_s, 0.0)
-    heavy_s = min(ops.heavy_s * part, call_s)
+    share = min(spent_s / calm_s, 1.0)
+    rest_s = max(calm_s - call_s, 0.0) + min(own_s, call_s)
+    # A thread that loses its core inside an operation makes that one seem large. As much of the
+    # time that it had none as operations are of all should lie in them; it may be less, or more.
+    lost_s = look.delay_share * ops.step_s
+    most_s = min(_computing_share(signals) * calm_s, call_s)
+    heavy = [min(max(ops.heavy_s - times * lost_s, 0.0) * part, most_s) for times in LOST_IN_OPS]
     # Where large operations are most of the step, there is little to fuse or run side by side.
     after = [
-        rest_s + max(kept, 1 - speed_up * share) * heavy_s + op_s * ops.per_step
-        for kept, speed_up, op_s in zip(KEPT, (0.0, 1.0, 1.5), GRAPH_OP_S, strict=True)
+        rest_s + max(kept, 1 - speed_up * share) * heavy_s + op_s * part * ops.per_step
+        for kept, speed_up, op_s, heavy_s in zip(
+            KEPT, (0.0, 1.0, 1.5), GRAPH_OP_S, heavy, strict=True
+        )
     ]
-    return EagerStep(ops, steps.mean_s, share, _busy_share(signals), (after[0], after[1], after[2]))
+    after_s = (after[0], after[1], after[2])
+    return EagerStep(ops, calm_s, share, _busy_share(signals), after_s, delay_share=delay)
+
+
+def _look_at_model_s(signals: Signals) -> float:
+    """Return how long a `predict` or the like takes that begins each step, and is no part of it."""
+    head = signals.loop.facts.get("head")
+    if head not in ("predict", "evaluate", "test"):
+        return 0.0
+    mine = [c for c in signals.calls if c.loop == signals.loop.id and c.kind == head]
+    calls = sum(call.calls for call in mine)
+    # Its first call traces, and says nothing about the others.
+    longest_s = max((call.longest_s for call in mine), default=0.0)
+    spent_s = sum(call.wall_s for call in mine) - longest_s
+    return max(spent_s, 0.0) / (calls - 1) if calls > 1 else 0.0
+
+
+def _own_python_share(signals: Signals) -> float:
+    """Return how much of the loop is the script's own Python below a tape; none if not told.
+
+    A compiled step cannot hold it: an environment, NumPy, lists.
+    """
+    if not signals.process.facts.get("samples_native"):
+        return 0.0
+    stacks = signals.main_stacks()
+    own = sum(s.seen for s in stacks if signals.is_under_tape(s) and not _is_of_framework(s))
+    total = sum(stack.seen for stack in stacks)
+    return own / total if total else 0.0
+
+
+def _computing_share(signals: Signals) -> float:
+    """Return how much of the loop may be operations that compute, at most; all if not told."""
+    if not signals.process.facts.get("samples_native"):
+        return 1.0
+    stacks = signals.main_stacks()
+    total = sum(stack.seen for stack in stacks)
+    computing = sum(
+        stack.seen
+        for stack in stacks
+        if _is_of_framework(stack) and not _is_waiting(stack) and not _is_starting(stack)
+    )
+    return share_interval(computing / total, total)[1] if total else 1.0
+
+
+def _is_of_framework(stack: SampledStack) -> bool:
+    """Tell whether the innermost line of the script is inside a call of TensorFlow or Keras."""
+    inner = itertools.takewhile(lambda frame: not frame.is_user, stack.frames)
+    return any(package_of(frame.file) in ("tensorflow", "keras") for frame in inner)
 
 
 def _busy_share(signals: Signals) -> float:
@@ -148,10 +214,14 @@ def _is_starting(stack: SampledStack) -> bool:
     first = stack.frames[0] if stack.frames else None
     if first is None or package_of(first.file) not in ("tensorflow", "keras"):
         return False
-    if first.function in FETCHES or any(f.function in WAITED_FOR for f in stack.frames):
+    if first.function in FETCHES or _is_waiting(stack):
         return False
     is_runner = first.file.endswith(RUNNERS) or "/gen_" in first.file
     return not is_runner or first.function in STARTED_ONLY
+
+
+def _is_waiting(stack: SampledStack) -> bool:
+    return any(frame.function in WAITED_FOR for frame in stack.frames)
 
 
 def delay_share(signals: Signals) -> float:
@@ -162,10 +232,35 @@ def delay_share(signals: Signals) -> float:
         return 0.0
 
 
-def _slower_while_looking(signals: Signals) -> float:
-    """Return what to scale the look's times by: it may have come while steps took longer."""
-    rows = [r for r in signals.process.rows("eager_ops") if r["loop"] == signals.loop.id]
-    if not rows or not rows[-1]["window_s"]:
-        return 1.0
-    looked_s = float(rows[-1]["window_s"]) / max(rows[-1]["steps"], 1)
-    return float(min(signals.steps.mean_s / looked_s, 1.0))
+@dataclass(frozen=True)
+class Look:
+    """The look at the operations: the time of a step in it, and how often it had no core.
+
+    Args:
+        step_s: the time of a step meanwhile, without waiting for a core.
+        delay_share: the share of the time that the main thread was ready but had no core.
+    """
+
+    step_s: float
+    delay_share: float
+
+
+def _look(signals: Signals) -> Look:
+    row = [r for r in signals.process.rows("eager_ops") if r["loop"] == signals.loop.id][-1]
+    window_s, at_s = float(row["window_s"] or 0.0), float(row["at_s"])
+    delay = _delay_between(signals, at_s - window_s, at_s)
+    return Look(window_s * (1 - delay) / max(row["steps"], 1), delay)
+
+
+def _delay_between(signals: Signals, begin_s: float, end_s: float) -> float:
+    """Return for which share of a span the main thread was ready but had no core."""
+    read = [
+        (float(row["at_s"]), float(row["main_run_delay_s"]))
+        for row in signals.process.rows("machine")
+        if row["main_run_delay_s"] is not None
+    ]
+    before = max((r for r in read if r[0] <= begin_s), default=None)
+    after = min((r for r in read if r[0] >= end_s), default=None)
+    if before is None or after is None or after[0] <= before[0]:
+        return delay_share(signals)
+    return min(max((after[1] - before[1]) / (after[0] - before[0]), 0.0), 1.0)

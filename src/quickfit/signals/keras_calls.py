@@ -1,8 +1,8 @@
 """What happens inside calls of Keras: `predict`, `train_on_batch`, metrics; by stack samples.
 
-The clock says how long such a call takes; the samples say what it does meanwhile. Samples favour
-what gives up Python's lock, such as a compiled function, so that the share of Keras's own Python
-is rather too small than too large.
+The clock says how long such a call takes; the samples say what it does meanwhile. Samples that are
+taken in Python favour what gives up its lock, such as a compiled function, so that the share of
+Keras's own Python is rather too small than too large.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TRAINER = "/keras/src/backend/tensorflow/trainer.py"
 # decides, not their number.
 MIN_PREDICTIONS = 3
 # For a few rows it is a twentieth of the call; more in the model, or in getting its rows, means
-# that there are many of them. The high end of it must stay below half: then most of the call is
-# overhead.
+# that there are many of them, or that the model is large. As long as the high end of it stays below
+# half, most of the call is overhead.
 MAX_ROWS_SHARE, MAX_ROWS_HIGH = 0.20, 0.50
 # What `train_on_batch` does for every batch and `fit` does not.
 PER_BATCH = ("reset_metrics", "pythonify_logs", "_maybe_symbolic_build", "_symbolic_build")
@@ -72,7 +72,12 @@ class PredictSamples:
     @property
     def is_overhead(self) -> bool:
         """Whether most of `predict` is neither its model nor its batches, for certain."""
-        return self.rows_share <= MAX_ROWS_SHARE and self.rows_interval[1] <= MAX_ROWS_HIGH
+        return self.rows_interval[1] <= MAX_ROWS_HIGH
+
+    @property
+    def is_of_few_rows(self) -> bool:
+        """Whether the model and its batches take so little that a call can only have few rows."""
+        return self.rows_share <= MAX_ROWS_SHARE
 
 
 def predict_samples(stacks: Iterable[SampledStack], line: Location) -> PredictSamples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -99,7 +100,7 @@ def mean_of(steps: tuple[Step, ...], part: str) -> float:
 
 def every_step_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
     """Return all steps of a loop with nothing left out; None without any."""
-    steps = _with_cycles([row for row in rows if row["loop"] == loop])
+    steps = _with_own_cpu(_with_cycles([row for row in rows if row["loop"] == loop]))
     return Steps(tuple(steps), 0) if steps else None
 
 
@@ -149,3 +150,23 @@ def _with_cycles(rows: list[dict[str, Any]]) -> list[Step]:
             )
         )
     return steps
+
+
+def _with_own_cpu(steps: list[Step]) -> list[Step]:
+    """Return steps without the CPU time of what the thread did between epochs, such as validation.
+
+    The CPU time of a step may be counted from the last one that was watched, in the epoch before.
+    """
+    spans_epochs, epoch = [], None
+    for step in steps:
+        spans_epochs.append(step.cpu_s is not None and epoch not in (None, step.epoch))
+        epoch = step.epoch if step.cpu_s is not None else epoch
+    # The first step of all traces, and says nothing about the others.
+    known = [s.cpu_s is not None for s in steps]
+    has_others = any(k and not spans for k, spans in [*zip(known, spans_epochs, strict=True)][1:])
+    return [
+        dataclasses.replace(step, cpu_s=None if has_others else min(step.cpu_s, step.cycle_s))
+        if spans and step.cpu_s is not None
+        else step
+        for step, spans in zip(steps, spans_epochs, strict=True)
+    ]

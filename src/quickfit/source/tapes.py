@@ -30,10 +30,26 @@ def tape_line(text: str, line: int) -> int | None:
     return max((node.lineno for node in before), default=None)
 
 
+def tape_blocks(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the first and last line of every block that a `GradientTape` records."""
+    tree = parsed(text)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.With)] if tree is not None else []
+    return tuple(
+        (node.body[0].lineno, node.end_lineno or node.lineno)
+        for node in found
+        if any(_is_tape(item, set()) for item in node.items)
+    )
+
+
 def function_around(text: str, line: int) -> Function | None:
     """Return the innermost function that a line is part of, or None at the top of a file."""
     tree = parsed(text)
-    scope = _innermost(tree, line) if tree is not None else None
+    return innermost_function(tree, line) if tree is not None else None
+
+
+def innermost_function(tree: ast.Module, line: int) -> Function | None:
+    """Return the innermost function of a file that a line is part of, or None."""
+    scope = _innermost(tree, line)
     return scope if isinstance(scope, Function) else None
 
 
@@ -43,16 +59,22 @@ def is_a_step(function: Function, line: int) -> bool:
     Not so where the line stands in a loop of the function: then the function is the whole
     training. Nor where it has decorators already, yields, or takes values out of tensors.
     """
-    loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
-    if any(node.lineno <= line <= (node.end_lineno or 0) for node in loops):
+    if is_in_loop(function, line):
         return False
     yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
     return not function.decorator_list and not yields and not python_only(function)
 
 
-def python_only(function: Function) -> list[str]:
-    """Return the calls in a function that need values, not tensors, such as `float`."""
-    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+def is_in_loop(function: Function, line: int) -> bool:
+    """Tell whether a line stands in a loop of a function."""
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
+    return any(node.lineno <= line <= (node.end_lineno or 0) for node in loops)
+
+
+def python_only(*code: ast.AST) -> list[str]:
+    """Return the calls in some code that need values, not tensors, such as `float`."""
+    nodes = [node for each in code for node in ast.walk(each)]
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
     return sorted({name for call in calls if (name := _needs_value(call))})
 
 
@@ -62,7 +84,8 @@ def _needs_value(call: ast.expr) -> str:
         name = getattr(call, "id", "")
         return name if name in _PYTHON_ONLY else ""
     owner = getattr(call.value, "id", "")
-    if owner in ("np", "numpy"):
+    is_environment = call.attr in ("step", "reset") and "env" in owner.lower()
+    if owner in ("np", "numpy") or is_environment:
         return f"{owner}.{call.attr}"
     # `tf.print` and its like are operations.
     return call.attr if call.attr in _PYTHON_ONLY and owner not in ("tf", "tensorflow") else ""

@@ -118,6 +118,69 @@ def test_the_fix_names_what_needs_values_first():
     assert shown.note == "Take `float` out of the step first: they need values, not tensors."
 
 
+LOOP = """\
+import tensorflow as tf
+
+while True:
+    batch = env.step(action)
+    if len(history) > 32:
+        targets = sample(history)
+        with tf.GradientTape() as tape:
+            loss = loss_of(targets, model(batch))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables))
+"""
+PLAYED = """\
+import tensorflow as tf
+
+while True:
+    with tf.GradientTape() as tape:
+        for turn in range(200):
+            values.append(model(state)[0, 0])
+            state, reward = env.step(1)
+        cost = sum(values)
+    grads = tape.gradient(cost, actor.trainable_variables)
+    adam.apply_gradients(zip(grads, actor.trainable_variables))
+"""
+
+
+def test_of_a_loop_with_an_environment_only_the_step_is_compiled_in_its_own_names():
+    calls = [("gradient", 9, 100, 0.02), ("apply", 10, 100, 0.02)]
+    signals = eager(text=LOOP, calls=calls)
+    shown = fix(detect(signals), signals)
+    assert shown is not None
+    assert shown.example.splitlines() == [
+        "@tf.function",
+        "def train_step(targets, batch):",
+        "    with tf.GradientTape() as tape:",
+        "        loss = loss_of(targets, model(batch))",
+        "    grads = tape.gradient(loss, model.trainable_variables)",
+        "    optimizer.apply_gradients(zip(grads, model.trainable_variables))",
+        "    return loss",
+        "",
+        "# in the loop, in place of these lines",
+        "loss = train_step(targets, batch)",
+    ]
+    assert shown.note.startswith("Give it tensors")
+
+
+def test_what_cannot_be_traced_under_the_tape_stays_in_the_loop():
+    calls = [("gradient", 9, 100, 0.02), ("apply", 10, 100, 0.02)]
+    signals = eager(text=PLAYED, calls=calls)
+    finding = detect(signals)
+    assert finding is not None
+    # The gradient and the update are 40 of 100 ms.
+    assert finding.gain.low == pytest.approx(1.6, abs=0.1)
+    whole = detect(eager())
+    assert whole is not None
+    assert finding.gain.high == pytest.approx(whole.gain.likely)
+    shown = fix(finding, signals)
+    assert shown is not None
+    assert shown.note.startswith("`append`, `env.step` cannot be traced: they stay in the loop.")
+    assert "    adam.apply_gradients(zip(grads, actor.trainable_variables))" in shown.example
+    assert shown.example.startswith("forward = tf.function(actor)")
+
+
 # -- from the text of a program ---------------------------------------------------------------
 
 LEARNING = """

@@ -3,13 +3,14 @@
 import pytest
 
 from fit_runs import FIT, FIT_LINE, STEP, many_fits
-from hand_runs import COMPILED, COMPILED_CALL, TRAIN_ON_BATCH, hand_run
+from hand_runs import COMPILED, COMPILED_CALL, TF, TRAIN_ON_BATCH, hand_run
 from quickfit.causes.general.time_in_python import detect, fix
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from whole_runs import whole_run
 
 LOOP_LINE, PLAY_LINE = 30, 28
+GRADIENT = (f"{TF}/eager/backprop.py", "gradient")
 
 
 def loop(kind="custom", **given):
@@ -69,3 +70,22 @@ def test_the_diagnosis_leaves_a_loop_of_train_on_batch_to_its_own_cause():
     causes = [f.cause for f in diagnose_recording(signals.recording).findings]
     assert "train-on-batch-loop" in causes
     assert "time-in-python" not in causes
+
+
+TAPED = """\
+for state in states:
+    play(state)
+    with tf.GradientTape() as tape:
+        loss = loss_of(model(state))
+    optimizer.apply_gradients(zip(tape.gradient(loss, w), w))
+"""
+
+
+def test_what_a_tape_records_is_the_step_and_not_python_between_steps():
+    stacks = [((GRADIENT,), 5, 40), ((), 4, 60)]
+    finding = detect(loop(stacks=stacks, source=TAPED, facts={"eager_loop": True}))
+    assert finding.summary == "the step starts its operations one by one from Python"
+    assert finding.claims == ("step",)
+    stacks = [((GRADIENT,), 5, 40), ((), 4, 10), ((), 2, 50)]
+    finding = detect(loop(stacks=stacks, source=TAPED, facts={"eager_loop": True}))
+    assert finding.where.line == 2

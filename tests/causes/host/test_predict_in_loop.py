@@ -39,6 +39,18 @@ def test_fires_at_the_line_with_the_cost_of_a_call():
     assert 2 < finding.gain.low < finding.gain.likely < finding.gain.high
 
 
+def test_fires_for_a_larger_model_as_long_as_most_of_a_call_is_overhead():
+    large = ((COMPILED, PREDICT), LINE, 28)
+    signals = agent(stacks=[BUILDS, large, OTHER], base={"facts": {"samples_native": True}})
+    finding = detect(signals)
+    assert finding is not None
+    assert finding.summary == "most of each call of `predict` is setting it up, not the model"
+    small = detect(agent())
+    assert small is not None
+    assert finding.gain.low < small.gain.low
+    assert finding.gain.high < small.gain.high
+
+
 def test_counts_the_dropping_of_what_a_call_made():
     with_drops = detect(agent(stacks=[BUILDS, COMPUTES, ((DROPPED,), LINE, 10)]))
     assert with_drops is not None
@@ -64,6 +76,7 @@ def test_a_loop_that_only_predicts_is_one_too():
             {"stacks": [((MAKE_ITERATOR, PREDICT), LINE, 20), ((COMPILED, PREDICT), LINE, 70)]},
             id="many rows per call",
         ),
+        pytest.param({"stacks": [BUILDS, ((COMPILED, PREDICT), LINE, 120)]}, id="mostly the model"),
         pytest.param({"calls": [("predict", LINE, 5, 0.05)]}, id="once per epoch"),
         pytest.param({"calls": []}, id="no call"),
         pytest.param({"stacks": [BUILDS, ((), 20, 2000)]}, id="a small share of the time"),
@@ -81,6 +94,12 @@ def test_stays_silent_on_a_healthy_fit_and_for_a_slow_callback():
 def test_says_that_it_could_not_look_when_hardly_a_sample_was_taken():
     with pytest.raises(SignalMissing, match="samples inside"):
         detect(agent(stacks=[((MAKE_ITERATOR, PREDICT), LINE, 2)]))
+
+
+def test_says_that_it_could_not_look_when_it_may_be_the_model():
+    stacks = [((MAKE_ITERATOR, PREDICT), LINE, 12), ((COMPILED, PREDICT), LINE, 10), OTHER]
+    with pytest.raises(SignalMissing, match=r"for what its model takes: 2.% to 6.% so far"):
+        detect(agent(stacks=stacks))
 
 
 def test_a_few_long_steps_that_mostly_predict_are_enough():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hand_runs import hand_run
+from hand_runs import COMPILED_CALL, NATIVE, TRAINER, hand_run
 from quickfit.causes.host.tiny_batch import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
@@ -11,6 +11,11 @@ from builders import BATCH_LINE, START_S, run
 from programs import lines, spots
 
 FIT_LINE = 5
+FIT = (TRAINER, "fit")
+LARGE_MODEL = [
+    ((NATIVE, COMPILED_CALL, FIT), FIT_LINE, 95),
+    ((COMPILED_CALL, FIT), FIT_LINE, 5),
+]
 SOURCE = """\
 import keras
 
@@ -22,7 +27,7 @@ model.fit(x, y, batch_size=2, epochs=4)
 
 def fit(**given):
     facts = {"input": "arrays", "batch_size": 2, **given.pop("facts", {})}
-    step_s = given.pop("step_s", 0.01)
+    step_s = given.pop("step_s", 0.005)
     base = {"input_wait_s": 0.0, "cpu_cores": 1.2, "steps": 1005, **given.pop("base", {})}
     signals = hand_run(
         "fit",
@@ -50,6 +55,13 @@ def test_fires_at_fit_with_the_fixed_cost():
     assert 1.3 < finding.gain.low < finding.gain.likely < finding.gain.high <= 16.1
 
 
+def test_fires_where_samples_see_python_outside_the_compiled_function():
+    stacks = [(frames, line, 50) for frames, line, _ in LARGE_MODEL]
+    finding = detect(fit(stacks=stacks, base={"facts": {"samples_native": True}}))
+    assert finding is not None
+    assert finding.evidence[1].value == pytest.approx(0.5, abs=0.03)
+
+
 def test_the_batch_of_a_pipeline_is_named_at_its_line():
     signals = fit(facts={"input": "tf.data"})
     for row in signals.process.tables["datasets"]:
@@ -66,8 +78,13 @@ def test_the_batch_of_a_pipeline_is_named_at_its_line():
     "given",
     [
         pytest.param({"facts": {"batch_size": 32}}, id="enough examples"),
-        pytest.param({"cpu_s": 0.0005}, id="the examples take the time"),
-        pytest.param({"base": {"input_wait_s": 0.005}}, id="the input takes the time"),
+        pytest.param({"cpu_s": 0.00025}, id="the examples take the time"),
+        pytest.param({"base": {"input_wait_s": 0.0025}}, id="the input takes the time"),
+        pytest.param({"step_s": 0.7}, id="a large model that computes on the main thread"),
+        pytest.param(
+            {"stacks": LARGE_MODEL, "base": {"facts": {"samples_native": True}}},
+            id="a compiled function holds the main thread",
+        ),
         pytest.param({"facts": {"run_eagerly": True}}, id="eager"),
         pytest.param(
             {"base": {"steps": 320, "facts": {"started_s": START_S - 60}}},

@@ -26,7 +26,8 @@ Use instead:
 
 Fix class: may change results. The same mathematics in another order: losses agree to rounding,
 not to the last bit. Python side effects in the step (prints, counters, `float(loss)`) then run
-only while it is traced: keep them in the loop.
+only while it is traced: keep them in the loop. So must code that cannot be traced, such as an
+environment's `step` or NumPy: then only the forward pass, the gradient and the update are compiled.
 
 When it is wrong: a model of few, very large operations spends its time inside them, and an eager
 loop costs it little. Then nothing is reported.
@@ -34,9 +35,12 @@ loop costs it little. Then nothing is reported.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.own_step import OwnStep, own_step, render_split, render_step
 from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
 from quickfit.fixes.bindings import scripts_of
 from quickfit.fixes.change import Change
@@ -48,15 +52,26 @@ from quickfit.program import Module, Program
 from quickfit.program.conditions import never_runs
 from quickfit.program.purposes import is_for_tests
 from quickfit.signals import Signals
-from quickfit.signals.eager import eager_step
+from quickfit.signals.eager import EagerStep, eager_step
 from quickfit.signals.loops import Call
 from quickfit.source.calls import module_alias
-from quickfit.source.tapes import function_around, is_a_step, python_only, tape_line
+from quickfit.source.tapes import (
+    function_around,
+    is_a_step,
+    is_in_loop,
+    python_only,
+    tape_line,
+)
 
 # A few operations are counted over a few steps; a smaller share than this is within their noise.
 MIN_SHARE = 0.20
 # Starting operations keeps the main thread busy; if it mostly waits, the operations are the limit.
 MIN_BUSY_SHARE = 0.40
+# What a function that is traced once must be given.
+ARGUMENTS = (
+    "Give it tensors (`tf.convert_to_tensor`): a Python number or list is traced again for every"
+    " value."
+)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
 
@@ -75,18 +90,38 @@ def detect(signals: Signals) -> Finding | None:
     step = eager_step(signals, at_most_s=at_most_s)
     if step.share < MIN_SHARE or step.busy_share < MIN_BUSY_SHARE:
         return None
-    found = step.gain("the large operations stay; starting each one from Python goes")
+    where = _place(call, signals)
+    basis = "the large operations stay; starting each one from Python goes"
+    own = own_step(signals.source_text(where.file), where.line) if where and gradient else None
+    if own is not None and own.python:
+        step = _where_python_stays(step, signals)
+        basis = "at worst the gradient and the update alone are compiled, at best the whole step"
+    found = step.gain(basis)
     if found.likely < MIN_GAIN:
         return None
     what = "the train step" if gradient else "the optimizer"
     return Finding(
         summary=f"{what} runs eagerly, one operation at a time from Python",
-        where=_place(call, signals),
+        where=where,
         evidence=step.evidence(),
         gain=found,
         cost_share=step.share,
         claims=("step",),
     )
+
+
+def _where_python_stays(step: EagerStep, signals: Signals) -> EagerStep:
+    """Return a step whose forward pass is mixed with code that cannot be traced.
+
+    Its gradient and update can be compiled as they are; the forward pass has to be taken apart.
+    """
+    steps = signals.steps
+    mine = [c for c in signals.calls if c.loop == signals.loop.id and c.calls]
+    timed_s = sum(c.wall_s / c.calls for c in mine if c.kind in ("gradient", "apply"))
+    part = min(timed_s / steps.mean_s, 1.0)
+    worst_s, whole_s, _ = step.after_s
+    worst_s = min(max((1 - part) * step.step_s + part * worst_s, worst_s), step.step_s)
+    return dataclasses.replace(step, after_s=(worst_s, math.sqrt(worst_s * whole_s), whole_s))
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -132,7 +167,11 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         if function is not None and is_a_step(function, where.line):
             before = text.split("\n")[function.lineno - 1].strip()
             after = f"@{module_alias(text, 'tensorflow', 'tf')}.function\n{before}"
-        elif function is not None and python_only(function):
+        elif function is None or is_in_loop(function, where.line):
+            step = own_step(text, where.line)
+            if step is not None:
+                return _own_fix(step, module_alias(text, "tensorflow", "tf"))
+        elif python_only(function):
             names = ", ".join(f"`{name}`" for name in python_only(function))
             note = f"Take {names} out of the step first: they need values, not tensors."
     return Fix(
@@ -141,6 +180,22 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         before=before,
         after=after,
         example="" if before else example(__doc__ or "", "Use instead"),
+        note=note,
+    )
+
+
+def _own_fix(step: OwnStep, tf: str) -> Fix:
+    """Show which part of the step to compile, in the user's names."""
+    title, note = "Compile the part from the tape to the optimizer", ARGUMENTS
+    if step.python:
+        names = ", ".join(f"`{name}`" for name in step.python)
+        title = "Compile the forward pass, and the update by itself"
+        note = f"{names} cannot be traced: {'it stays' if len(step.python) == 1 else 'they stay'}"
+        note += f" in the loop. Keep there what the loss needs. {ARGUMENTS}"
+    return Fix(
+        title=title,
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        example=render_step(step, tf) or render_split(step, tf),
         note=note,
     )
 

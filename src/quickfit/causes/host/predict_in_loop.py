@@ -5,7 +5,8 @@ functions, opens an iterator and drops it again: tens of milliseconds, while the
 less than one for a few rows. Memory grows as well.
 
 How it shows: one line calls `predict` often, a call takes milliseconds by the clock, a tenth of
-the training thread's samples or more lies inside it, and most of these are not in the model.
+the training thread's samples or more lies inside it, and most of these are not in the model, nor
+wait for its rows; that is so when even the high end of what these may take is less than half.
 
 Example:
     for state in states:
@@ -46,7 +47,7 @@ from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.intervals import is_at_least, share_interval
 from quickfit.signals.keras_calls import (
-    MAX_ROWS_SHARE,
+    MAX_ROWS_HIGH,
     MIN_PREDICTIONS,
     PredictLine,
     PredictSamples,
@@ -78,7 +79,7 @@ def detect(signals: Signals) -> Finding | None:
         return None
     window_s = signals.steps.end_s - signals.steps.begin_s
     low, high = seen.rows_interval
-    if line.all_s < MIN_AGREEMENT * seen.share * window_s or low > MAX_ROWS_SHARE:
+    if line.all_s < MIN_AGREEMENT * seen.share * window_s or seen.rows_share > MAX_ROWS_HIGH:
         return None
     if not seen.is_overhead:
         raise SignalMissing(
@@ -86,14 +87,18 @@ def detect(signals: Signals) -> Finding | None:
             " so far"
         )
     # By samples for all lines together, so that it also holds where calls lie outside the steps.
-    # They see too much of the model (it gives up Python's lock), so at best it is next to nothing.
-    stay = (seen.rows_share, seen.model_share, 0.0)
+    # Samples taken in Python see too much of the model, so at best it is next to nothing.
+    is_native = bool(signals.process.facts.get("samples_native"))
+    least = share_interval(seen.model_share, seen.inside)[0] if is_native else 0.0
+    stay = (seen.rows_share if seen.is_of_few_rows else high, seen.model_share, least)
     kept = [min(s + d / line.call_s, 1.0) for s, d in zip(stay, DIRECT_S, strict=True)]
     shares = (seen.share - seen.spread, seen.share, min(seen.share + 2 * seen.spread, 1.0))
     after = [1.0 - share * (1.0 - part) for share, part in zip(shares, kept, strict=True)]
     basis = "the model runs by itself: called eagerly at worst, compiled once at best"
     return Finding(
-        summary="`predict` is called for a few rows at a time",
+        summary="`predict` is called for a few rows at a time"
+        if seen.is_of_few_rows
+        else "most of each call of `predict` is setting it up, not the model",
         where=line.location,
         evidence=_evidence(line, seen),
         gain=gain(1.0, (after[0], after[1], after[2]), basis),

@@ -1,10 +1,10 @@
-"""A small model: more than half of each step is Keras's own Python.
+"""A small model: half of each step or so is Keras's own Python.
 
 Why it is slow: between two steps `fit` asks for a batch, calls the compiled function, and updates
 its progress, all in Python: about a millisecond, whatever the model. A small model is done sooner.
 
-How it shows: half of the step or more is CPU time of the main thread inside `fit`, TensorFlow's
-compute threads are mostly idle, and nothing waits for input.
+How it shows: two fifths of the step or more is CPU time of the main thread inside `fit` but outside
+the compiled function, and nothing waits for input.
 
 Example:
     model.compile("adam", loss="mse")
@@ -33,14 +33,11 @@ from quickfit.fixes.keras_calls import steps_in_one_call
 from quickfit.fixes.script import Project
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
-from quickfit.signals.step_cost import batch_size, fixed_cost
+from quickfit.signals.step_cost import MAX_PYTHON_S, batch_size, fixed_cost
 from quickfit.source.keywords import fit_with_keyword
 
-# Keras's own Python takes half a millisecond to two per step. A main thread that is busy for longer
-# runs operations of the model: TensorFlow computes on the thread that calls it, too.
-MAX_PYTHON_S = 4e-3
-# More than half of the step: then even the cautious end of the gain is worth a change.
-MIN_PYTHON_SHARE = 0.50
+# Of the step: then even the cautious end of the gain is worth a change.
+MIN_PYTHON_SHARE, MOST = 0.40, 0.50
 # While a step waits for input, fewer calls do not make it shorter.
 MAX_WAIT_SHARE = 0.10
 # From here on `tiny-batch` has more to give.
@@ -63,7 +60,7 @@ def detect(signals: Signals) -> Finding | None:
     if signals.loop.kind != "fit" or signals.steps_per_execution > 1 or signals.is_eager:
         return None
     cost = fixed_cost(signals)
-    if cost.python_s > MAX_PYTHON_S or cost.python_share < MIN_PYTHON_SHARE:
+    if cost.python_s >= MAX_PYTHON_S or cost.python_share < MIN_PYTHON_SHARE:
         return None
     if signals.wait.share > MAX_WAIT_SHARE:
         return None
@@ -85,17 +82,18 @@ def detect(signals: Signals) -> Finding | None:
     parameters = facts.get("parameters")
     place = signals.location(facts.get("compile_file"), facts.get("compile_line"))
     return Finding(
-        summary="most of each step is Keras's own Python: the model is small",
+        summary=f"{'most' if cost.python_share >= MOST else 'much'} of each step is Keras's own"
+        " Python: the model is small",
         where=place or signals.loop.location,
         evidence=(
             Evidence(
                 "of the step is Keras's Python",
                 cost.python_share,
                 "share",
-                f"{cost.in_words}; CPU time of the main thread",
+                f"{cost.in_words}; CPU time",
             ),
             Evidence(
-                "of CPU time per step in the threads that compute",
+                "of CPU time per step in operations",
                 cost.compute_s,
                 "s",
                 f"a model of {parameters} parameters" if parameters else "",

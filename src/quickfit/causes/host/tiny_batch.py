@@ -4,7 +4,8 @@ Why it is slow: starting a step, waking TensorFlow's threads and updating the we
 for one example as for many. With a few examples per step this is paid over and over.
 
 How it shows: eight examples or fewer per step, and a third of the step or more is the CPU time of
-the framework's own Python, while TensorFlow's compute threads are mostly idle.
+the framework's own Python. The time that the main thread is inside a compiled function is not
+Python: it runs operations there, or waits for them.
 
 Example:
     model.fit(x, y, batch_size=2)
@@ -121,12 +122,7 @@ def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
             "share",
             f"{cost.in_words}; CPU time",
         ),
-        Evidence(
-            "of CPU time per step in the threads that compute",
-            cost.compute_s,
-            "s",
-            "the rest of the step they wait",
-        ),
+        Evidence("of CPU time per step in operations", cost.compute_s, "s"),
     )
 
 
