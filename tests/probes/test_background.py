@@ -1,7 +1,9 @@
 """While a script is silent, the background thread records what tells why, through forks too."""
 
 import textwrap
+import threading
 
+from quickfit.probes.background import Background
 from quickfit.recording import reader
 
 from launch.sessions import newest_run, python, quickfit
@@ -69,3 +71,19 @@ def test_a_silent_script_has_its_threads_and_what_it_swallows_recorded(tmp_path)
     probes = {probe["name"]: probe["state"] for probe in main.rows("probes")}
     assert (probes["silence"], probes["raising"]) == ("active", "active")
     assert not any(child.rows("raises") for child in recording.others)
+
+
+def test_a_thread_that_is_asked_to_end_before_it_began_to_sample_ends(state, monkeypatch):
+    made, asked, ended = Background(state), threading.Event(), []
+    start_sampling = made.stacks.start
+
+    def start_late():
+        asked.wait(30)
+        start_sampling()
+
+    monkeypatch.setattr(made.stacks, "start", start_late)
+    monkeypatch.setattr(made, "_read_counters", lambda: ended.append(True))
+    made.start()
+    threading.Timer(0.2, asked.set).start()
+    made.stop()
+    assert ended, "stopping gave up on it"

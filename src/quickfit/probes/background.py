@@ -114,6 +114,9 @@ class Background:
     def _sample(self) -> bool:
         """Sample stacks once, or for a while; tell whether the thread is asked to end."""
         if self.stacks.native is not None and not self.state.probes["stacks"].is_off:
+            # Asked to end before it could be woken: a script may fork again at once.
+            if not self._is_running:
+                return True
             return self.stacks.watch(LISTEN_EVERY_S, SAMPLE_NATIVE_EVERY_S * self.slower)
         if self._wake.acquire(timeout=SAMPLE_EVERY_S * self.slower):
             return True
