@@ -60,7 +60,9 @@ def detect(signals: Signals) -> Finding | None:
     if signals.loop.kind != "fit" or signals.steps_per_execution > 1 or signals.is_eager:
         return None
     cost = fixed_cost(signals)
-    if cost.python_s >= MAX_PYTHON_S or cost.python_share < MIN_PYTHON_SHARE:
+    # Samples taken in Python cannot tell it from operations that run on the main thread.
+    least = MIN_PYTHON_SHARE if signals.process.facts.get("samples_native") else MOST
+    if cost.python_s >= MAX_PYTHON_S or cost.python_share < least:
         return None
     if signals.wait.share > MAX_WAIT_SHARE:
         return None
