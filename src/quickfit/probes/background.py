@@ -99,7 +99,7 @@ class Background:
         self.stacks.start()
         self.budget_from_s = next_counters = now()
         try:
-            while not self._sample():
+            while not self._sample(next_counters - now()):
                 if self.state.is_paused:
                     continue
                 self._quietly("silence", self._listen)
@@ -111,13 +111,18 @@ class Background:
         finally:
             self._done.release()
 
-    def _sample(self) -> bool:
-        """Sample stacks once, or for a while; tell whether the thread is asked to end."""
+    def _sample(self, left_s: float) -> bool:
+        """Sample stacks once, or for a while; tell whether the thread is asked to end.
+
+        Args:
+            left_s: until the counters are read next.
+        """
         if self.stacks.native is not None and not self.state.probes["stacks"].is_off:
             # Asked to end before it could be woken: a script may fork again at once.
             if not self._is_running:
                 return True
-            return self.stacks.watch(LISTEN_EVERY_S, SAMPLE_NATIVE_EVERY_S * self.slower)
+            every_s = SAMPLE_NATIVE_EVERY_S * self.slower
+            return self.stacks.watch(max(min(LISTEN_EVERY_S, left_s), every_s), every_s)
         if self._wake.acquire(timeout=SAMPLE_EVERY_S * self.slower):
             return True
         if not self.state.is_paused:
