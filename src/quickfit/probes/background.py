@@ -37,7 +37,7 @@ from quickfit.probes.stacks import StackSampler, Standing
 
 # Twenty stacks a second name a line that takes a tenth of the time within a minute. Without
 # Python's lock they cost a fifth, and disturb no other thread.
-SAMPLE_EVERY_S, SAMPLE_NATIVE_EVERY_S = 0.05, 0.02
+SAMPLE_EVERY_S, SAMPLE_NATIVE_EVERY_S = 0.05, 0.04
 # How often the thread asks for Python's lock, where that is not needed for samples.
 LISTEN_EVERY_S = 0.25
 # Twice a second: a killed process loses half a second, and counters cost 0.2 % of a core.
