@@ -11,7 +11,7 @@
 
 Every message says what happened with the value received, where, and what to do.
 The command line prints these without a traceback; any other exception is a bug of
-ours and keeps its traceback. Messages quote names that somebody else chose: what does not print in
+ours and keeps its traceback. Messages quote names that others chose: what does not print in
 them is escaped, wherever the message is shown.
 """
 

@@ -1,7 +1,7 @@
 """What this user wrote on this machine, told from what came with a cloned folder.
 
-Two things make a file of ours trusted. It is private: it belongs to the user and nobody else may
-read or change it. And it is sealed: it carries a digest that only somebody with the user's own key
+Two things make a file of ours trusted. It is private: it belongs to the user, and no other user may
+read or change it. And it is sealed: it carries a digest that only a holder of the user's own key
 can make, over its content, its purpose and the folder it was made for. The key lies in the user's
 state folder (`$XDG_STATE_HOME/quickfit/key`), never in a project.
 """
@@ -22,7 +22,7 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 MAX_RECORD_BYTES = 16_000_000
 SEAL = "seal"
 _KEY_BYTES = 32
-# A pipe that nobody writes to is opened without waiting.
+# A pipe without a writer is opened without waiting.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -59,7 +59,7 @@ def make_private_folder(folder: Path, *, exist_ok: bool = True) -> None:
 
 
 def _close_to_others(path: Path, mode: int) -> None:
-    # Whoever owns it may still be somebody else: then it is read with suspicion, not changed.
+    # Its owner may still be another user: then it is read with suspicion, not changed.
     with contextlib.suppress(OSError):
         facts = path.stat(follow_symlinks=False)
         is_ours = not stat.S_ISLNK(facts.st_mode) and facts.st_uid == _user()
@@ -177,7 +177,7 @@ def read_or_make_key() -> bytes:
     """Return the key of this user, made when it is first needed.
 
     Raises:
-        NotTrusted: somebody else may read or change it.
+        NotTrusted: others may read or change it.
         OSError: it cannot be made or read.
     """
     path = state_folder() / "key"
@@ -219,7 +219,7 @@ def check_seal(record: object, *, purpose: str, folder: Path) -> dict[str, Any]:
     """Return the facts of a record that this user has sealed, for this purpose and folder.
 
     Raises:
-        NotTrusted: it was made or changed by somebody else, or for something else.
+        NotTrusted: it was made or changed by another user, or for something else.
     """
     if not isinstance(record, dict) or not isinstance(record.get(SEAL), str):
         raise NotTrusted("it has no seal of yours")

@@ -86,7 +86,7 @@ class Story:
         """The project folder: no file outside of it is changed, and `.quickfit` lies in it.
 
         It is where the script is run; of a script elsewhere that the user has named, its folder;
-        and where quickfit itself is run if only a recording of somebody else says otherwise.
+        and where quickfit itself is run if only a recording of another user says otherwise.
         """
         if not self.is_trusted:
             return Path.cwd()
@@ -190,7 +190,7 @@ def confirm_launch(story: Story) -> None:
     """Ask before the command of a recording is run that is not this user's own.
 
     Raises:
-        FixError: the answer is no, or nobody is there to answer.
+        FixError: the answer is no, or there is no terminal to ask at.
     """
     # On one line each, so that nothing in them can look like a question or an answer of ours.
     words = terminal.escape(words_of(story.target), keep="")

@@ -43,7 +43,7 @@ from quickfit.source.batch_first import batch_before_map
 # The maps must be most of what the pipeline does.
 MIN_WORK_SHARE = 0.50
 # A map that is called about once per step works on whole batches already. How much the calls cost
-# is told by the wait for them.
+# shows in the wait for them.
 MIN_CALLS = 4
 # A call of a trivial function takes 10 to 20 us, twice that beside other programs.
 MAX_CALL_S = 60e-6
