@@ -139,7 +139,7 @@ class StatusLine:
 
 
 def ask(question: str) -> bool | None:
-    """Ask a person a question and tell whether the answer is yes; None where nobody can answer."""
+    """Ask a person a question and return whether the answer is yes; None without a terminal."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return None
     write(sys.stderr, f"{question} [y/N] ")
