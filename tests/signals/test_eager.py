@@ -113,3 +113,17 @@ def test_samples_tell_what_is_certain_where_nobody_looked():
 def test_a_few_samples_of_python_are_no_eager_step():
     with pytest.raises(SignalMissing, match="a look at the operations"):
         eager_step(sampled(1, 20))
+
+
+def test_a_thread_whose_steps_were_not_asked_is_as_busy_as_the_machine_says():
+    signals = looked()
+    for row in signals.recording.main.tables["steps"]:
+        row["cpu_s"] = None
+    assert eager_step(signals).busy_share == pytest.approx(0.1, rel=0.1)
+    signals = looked()
+    for row in signals.recording.main.tables["steps"]:
+        row["cpu_s"] = None
+    for row in signals.recording.main.tables["machine"]:
+        row["main_cpu_s"] = None
+    with pytest.raises(SignalMissing, match="CPU time of the main thread"):
+        eager_step(signals)

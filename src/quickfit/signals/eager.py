@@ -184,7 +184,13 @@ def _is_of_framework(stack: SampledStack) -> bool:
 
 def _busy_share(signals: Signals) -> float:
     steps = signals.steps
-    return min(steps.mean_of("cpu_s") / steps.mean_s + delay_share(signals), 1.0)
+    if any(step.cpu_s is not None for step in steps.steps):
+        return min(steps.mean_of("cpu_s") / steps.mean_s + delay_share(signals), 1.0)
+    # It is asked after some steps only; the machine is read all the time.
+    busy = signals.machine.main_cores
+    if busy is None:
+        raise SignalMissing("the CPU time of the main thread")
+    return min(busy + delay_share(signals), 1.0)
 
 
 def _by_samples(signals: Signals, at_most_s: float | None, missing: SignalMissing) -> EagerStep:
