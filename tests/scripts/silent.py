@@ -1,5 +1,6 @@
 """Stands still in three ways, each for some seconds: tf.data, tracing, and a generator."""
 
+import threading
 import time
 
 import keras
@@ -7,6 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 SECONDS = 6.0
+# Keras asks for batches ahead: without it, the generator could stand still while `fit` traces.
+trained = threading.Event()
 
 
 def until(end_s):
@@ -40,7 +43,8 @@ def unrolled(x, end_s):
 def batches():
     for number in range(10**9):
         if number == 3:
-            end_s = time.monotonic() + SECONDS
+            trained.wait()
+            end_s = time.monotonic() + 1.5 * SECONDS
         while number >= 3 and time.monotonic() < end_s:
             try:
                 time.sleep(0.001)
@@ -54,5 +58,6 @@ print(fill(), flush=True)
 unrolled(tf.constant(0.0), time.monotonic() + SECONDS)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile(loss="mse")
-model.fit(batches(), steps_per_epoch=6, verbose=0)
+told = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: trained.set())
+model.fit(batches(), steps_per_epoch=6, verbose=0, callbacks=[told])
 print("over")
