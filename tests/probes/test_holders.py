@@ -20,7 +20,7 @@ MB = 1_000_000
 
 
 def array(megabytes=2):
-    return np.zeros(megabytes * MB, "uint8")
+    return np.zeros(int(megabytes * MB), "uint8")
 
 
 def held(names, state=None):
@@ -243,6 +243,34 @@ def test_a_look_follows_growth_and_costs_a_share_of_a_core(state, tensorflow, mo
     row = state.writer.rows("holders")[-1]
     assert json.loads(row[1]) == [["/a.py", "", "x"]]
     assert row[2:] == ("array", 1, 2 * MB, None, "arrays")
+
+
+def test_steps_that_take_longer_are_worth_a_look_too(state, tensorflow, monkeypatch, clock):
+    monkeypatch.setattr(holders, "now", clock)
+    monkeypatch.setattr(holders.Looks, "user_modules", lambda self: [("/a.py", {"x": array()})])
+    loop = SimpleNamespace(id=1, steps=0, begin_s=clock.now_s, is_over=False, abandoned=None)
+    monkeypatch.setattr(state, "loops", [loop])
+
+    def run(seconds, rate):
+        before = len(state.writer.rows("holders"))
+        for _ in range(seconds):
+            clock.now_s += 1
+            loop.steps += rate
+            holders.read(state, 500 * MB)
+        return len(state.writer.rows("holders")) - before
+
+    assert run(20, 100) == 0
+    assert run(10, 90) == 0  # not much slower
+    assert 1 <= run(20, 50) <= 4  # slower: looked at, and at longer and longer intervals
+    assert run(10, 100) == 0
+    assert run(1, 2) == 0  # too few steps for a rate
+    loop.id = 2  # another loop has its own best
+    assert run(20, 10) == 0
+
+
+def test_one_thing_may_be_small_and_a_container_may_not(state):
+    names = {"one": array(0.1), "many": [array(0.1)], "little": array(0.001)}
+    assert held(names).keys() == {"one"}
 
 
 def test_without_tensorflow_nobody_looks(state, monkeypatch):

@@ -1,7 +1,7 @@
 """Looks which names of the script hold much memory: lists, dictionaries, arrays, variables.
 
-A look happens only after the memory of the process has grown, so a healthy run has few of them. It
-starts at what the user's code can name: globals of the user's modules, local variables of their
+A look happens only after the memory of the process has grown, or while the steps take longer than
+they did, so a healthy run has few of them. It starts at what the user's code can name: globals of the user's modules, local variables of their
 functions that run, callbacks and Python inputs. It follows containers, attributes of the user's own
 objects, closures and defaults. It runs no code of the user: containers are read with the methods of
 the built-in types, sizes come from NumPy's and TensorFlow's own counters.
@@ -37,18 +37,28 @@ from quickfit.probes._held_sizes import (
     variable_bytes,
 )
 from quickfit.probes._places import absolute, is_user_file
-from quickfit.probes._state import State, now
+from quickfit.probes._state import Loop, State, now
 from quickfit.probes._user_modules import user_modules
 from quickfit.probes.stacks import all_frames
 
 # Memory must grow by so much for a look, or by this share of what is in use.
 MIN_GROWN_BYTES = 48_000_000
 MIN_GROWN_SHARE = 1 / 16
+# Steps that take so many times as long as at best are slower. Then, too, a look is worth its cost:
+# a variable that a step computes with may grow by little and take much longer.
+SLOWER = 1.3
+# A rate is that of so many steps at least, over so long; the next look for it comes when the loop
+# is that much older.
+MIN_RATE_STEPS, MIN_RATE_S = 5, 0.9
+LATER_SHARE = 0.2
 # At most this share of a core, and so long at once.
 MAX_SHARE = 0.004
 MAX_LOOK_S = 0.02
-# Smaller holders are not recorded, and of the others the largest.
+# Smaller holders are not recorded, and of the others the largest. What one name alone is, and not
+# what it contains, may be small and be computed with in every step.
 MIN_BYTES = 1_000_000
+MIN_SINGLE_BYTES = 20_000
+SINGLE = ("variable", "tensor", "array")
 MAX_HOLDERS = 20
 MAX_NAMES = 3
 # From a name to what it holds: `trainer.buffer["images"][3]`.
@@ -87,6 +97,28 @@ class Looks:
         self.due_s = 0.0
         self._modules: list[tuple[str, str]] = []
         self._imported = 0
+        self._loop = -1
+        self._steps = 0
+        self._from_s = self._slower_due_s = 0.0
+        self._best_rate = 0.0
+
+    def is_slower(self, loop: Loop | None, at_s: float) -> bool:
+        """Tell whether steps take longer than they did, and that is worth a look by now."""
+        if loop is None:
+            return False
+        if loop.id != self._loop:
+            self._loop, self._best_rate, self._slower_due_s = loop.id, 0.0, 0.0
+            self._steps, self._from_s = loop.steps, at_s
+        steps, lasted_s = loop.steps - self._steps, at_s - self._from_s
+        if steps < MIN_RATE_STEPS or lasted_s < MIN_RATE_S:
+            return False
+        rate = steps / lasted_s
+        self._steps, self._from_s = loop.steps, at_s
+        self._best_rate = max(self._best_rate, rate)
+        if rate * SLOWER > self._best_rate or at_s < self._slower_due_s:
+            return False
+        self._slower_due_s = at_s + LATER_SHARE * (at_s - loop.begin_s)
+        return True
 
     def user_modules(self) -> list[tuple[str, dict[str, Any]]]:
         """Return file and globals of the user's modules, looked for when something was imported.
@@ -105,7 +137,7 @@ class Looks:
 
 
 def read(state: State, own_bytes: int | None) -> None:
-    """Look at what the script's names hold, if memory has grown since the last look.
+    """Look at what the script's names hold, if memory has grown, or steps have become slower.
 
     Args:
         state: of this process.
@@ -117,10 +149,14 @@ def read(state: State, own_bytes: int | None) -> None:
     if not looks.most_bytes:
         looks.most_bytes = own_bytes  # with what was imported
         return
+    at_s = now()
     step = max(MIN_GROWN_BYTES, MIN_GROWN_SHARE * looks.most_bytes)
-    if own_bytes < looks.most_bytes + step or now() < looks.due_s:
+    has_grown = own_bytes >= looks.most_bytes + step
+    loop = next(reversed(state.active_loops()), None)
+    if not (looks.is_slower(loop, at_s) or has_grown) or at_s < looks.due_s:
         return
-    looks.most_bytes = own_bytes
+    if has_grown:
+        looks.most_bytes = own_bytes
     began_s = time.thread_time()
     found = largest_holders(state, looks.user_modules())
     cost_s = time.thread_time() - began_s
@@ -129,7 +165,7 @@ def read(state: State, own_bytes: int | None) -> None:
 
 
 def largest_holders(state: State, modules: list[tuple[str, dict[str, Any]]]) -> list[Holder]:
-    """Return what holds a megabyte or more, the largest first.
+    """Return what holds most, the largest first.
 
     Args:
         state: of this process.
@@ -144,8 +180,12 @@ def largest_holders(state: State, modules: list[tuple[str, dict[str, Any]]]) -> 
         _forget(frame, names)
     for value in (*_given_to_keras(state), *_given_to_tensorflow()):
         look.follow(value, "", "", "", 0)
-    holders = [holder for holder in look.holders.values() if holder.bytes >= MIN_BYTES]
+    holders = [holder for holder in look.holders.values() if holder.bytes >= _least(holder)]
     return sorted(holders, key=lambda holder: -holder.bytes)[:MAX_HOLDERS]
+
+
+def _least(holder: Holder) -> int:
+    return MIN_SINGLE_BYTES if holder.kind in SINGLE else MIN_BYTES
 
 
 class _Look:

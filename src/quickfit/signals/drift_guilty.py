@@ -1,11 +1,15 @@
 """Whose code it is that grows: a callback, the input's Python, the script's own, or a pipeline.
 
-The clock says which part of a step grows; the stacks must agree, and name the line.
+The clock says which part of a step grows; the stacks must agree, and name the line. Inside a
+compiled step there are no stacks: there, something that it computes with must have grown.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
@@ -22,6 +26,7 @@ from quickfit.signals.drift_lines import (
     in_own_code,
     in_tensorflow,
 )
+from quickfit.signals.holders import SINGLE, Holder, holders_of
 from quickfit.signals.keras_calls import (
     MAX_ROWS_SHARE,
     MIN_PREDICTIONS,
@@ -39,6 +44,10 @@ _HANDS_OUT = ("__next__", "__getitem__", "__iter__")
 MIN_KEPT = 0.5
 # A size, or a copy, that grew by this much: longer batches may be the reason.
 MIN_LARGER = 1.15
+# What a step computes with must have grown this much from the first look at it to the last.
+MIN_STATE_GROWTH = 1.3
+# And the calls of the step must explain this much of what a step takes longer.
+MIN_CALL_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,21 +55,26 @@ class Guilty:
     """Whose code grows.
 
     Args:
-        kind: `callback`, `generator`, `host` or `pipeline`.
+        kind: `callback`, `generator`, `host`, `pipeline` or `state`.
         slow: how the run slowed down.
         line: the line whose time grew; None where no line of the user's was seen.
+        state: what the step computes with and what grows, for `state`.
     """
 
     kind: str
     slow: Slowdown
     line: GrownLine | None
+    state: Holder | None = None
 
 
 def guilty(signals: Signals) -> Guilty | None:
     """Return whose code explains that a run gets slower; None where that is not known."""
     slow = signals.slowdown
-    if slow is None or slow.why != "part":
+    if slow is None:
         return None
+    grown = _growing_state(signals, slow)
+    if grown is not None or slow.why != "part":
+        return grown
     if slow.part == "stages":
         # Where the script's own code after an epoch grows as well, that says more.
         other = _after_epochs(signals, slow) if slow.unit == "epoch" else None
@@ -77,6 +91,36 @@ def guilty(signals: Signals) -> Guilty | None:
     if slow.part == "start":
         return _at_starts(signals, slow)
     return _host(signals, slow) if slow.part in ("between", "call") else None
+
+
+def _growing_state(signals: Signals, slow: Slowdown) -> Guilty | None:
+    """Return the variable or tensor that grows while the calls of the step take longer.
+
+    Larger batches make calls longer, too: then nothing is said of what else grows.
+    """
+    measured = {one.name: one for one in slow.measured}
+    call, size = measured.get("call"), measured.get("batch_bytes")
+    is_other = slow.unit != "step" or slow.why == "data" or slow.part not in ("", "call")
+    is_larger = size.last > MIN_LARGER * size.first if size is not None else _copies_more(signals)
+    if is_other or call is None or is_larger:
+        return None
+    share = min(call.growth / (slow.last_s - slow.first_s), 1.0)
+    states = [one for one in holders_of(signals) if one.kind in SINGLE]
+    growing = [one for one in states if _state_growth(signals, one) >= MIN_STATE_GROWTH]
+    if share < MIN_CALL_SHARE or not growing:
+        return None
+    state = max(growing, key=lambda one: one.held_bytes)
+    slow = dataclasses.replace(slow, why="part", part="call", share=share)
+    return Guilty("state", slow, None, state)
+
+
+def _state_growth(signals: Signals, state: Holder) -> float:
+    """Return how many times as large it became during the loop, if it never became smaller."""
+    begin_s = signals.loop.begin_s
+    sizes = [size for at_s, size, _ in state.looks if at_s >= begin_s]
+    if len(sizes) < 2 or any(later < size for size, later in itertools.pairwise(sizes)):
+        return 0.0
+    return sizes[-1] / max(sizes[0], 1)
 
 
 def _predicts(line: GrownLine | None, signals: Signals) -> bool:
@@ -156,11 +200,22 @@ def _may_have_longer_batches(line: GrownLine, signals: Signals) -> bool:
     series = signals.drift.series
     if "batch_bytes" in series:
         return False  # the claim has taken it into account
-    looks = [r for r in signals.process.rows("copies") if r["loop"] == signals.loop.id]
-    if len(looks) < 2:
+    if len(_looks_at_copies(signals)) < 2:
         return in_tensorflow(line.frames) and not _keeps_tensors(signals)
+    return _copies_more(signals)
+
+
+def _copies_more(signals: Signals) -> bool:
+    """Tell whether a step copies more to tensors than at first."""
+    looks = _looks_at_copies(signals)
+    if len(looks) < 2:
+        return False
     first, last = (_copied(row) for row in (looks[0], looks[-1]))
     return last > MIN_LARGER * first > 0 and last - first > 100
+
+
+def _looks_at_copies(signals: Signals) -> list[dict[str, Any]]:
+    return [row for row in signals.process.rows("copies") if row["loop"] == signals.loop.id]
 
 
 def _keeps_tensors(signals: Signals) -> bool:

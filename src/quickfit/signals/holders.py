@@ -25,6 +25,8 @@ MIN_END_SHARE = 0.4
 MIN_AGREEMENT = 0.5
 # Less is no growth to speak of.
 MIN_GROWN_BYTES = 30_000_000
+# A name for one thing, not for a container of many.
+SINGLE = ("variable", "tensor", "array")
 
 Name = tuple[str, str, str]  # file, function or class, name
 

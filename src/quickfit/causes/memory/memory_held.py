@@ -10,15 +10,14 @@ holds it: how many bytes, how many more with every step, and the line that adds 
 gigabyte or a tenth of the memory there is, or will at the rate at which it grows.
 
 Example:
-    memory = tf.Variable(tf.zeros((0, 64)), shape=(None, 64))
-    for x, y in ds:
-        memory.assign(tf.concat([memory, encode(x)], axis=0))
+    if name not in self.images:
+        self.images[name] = load(name).astype("float32") / 255
+    image = self.images[name]
 
 Use instead:
-    memory = tf.Variable(tf.zeros((4096, 64)))
-    for step, (x, y) in enumerate(ds):
-        rows = tf.range(step * 32, (step + 1) * 32) % 4096
-        memory.scatter_nd_update(rows[:, None], encode(x))
+    if name not in self.images:
+        self.images[name] = load(name)
+    image = self.images[name].astype("float32") / 255
 
 Fix class: may change results. What is kept gets a bound: the last so many entries, a ring buffer,
 `functools.lru_cache(maxsize=...)`, or a file that is read again. A dictionary of decoded images
