@@ -249,9 +249,9 @@ def started(folder, *words):
 @pytest.mark.tf
 @pytest.mark.tf_any
 def test_a_real_training_is_measured_and_everything_is_told(tmp_path):
-    words = ("--only", "xla", "--budget", "2m", "--format", "json", "small:build")
+    words = ("--only", "xla", "--budget", "8m", "--format", "json", "small:build")
     with started(tmp_path, *words) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=560)
     assert process.returncode == 0, err
     found = json.loads(out)
     assert found["baseline"]["batch"] == 32

@@ -187,7 +187,8 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
         return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
     text += f" ({units.share(shares['step'])} of the training time)"
     if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
-        text += f", but a step of {units.seconds(parts.step_s)} is mostly Keras's own work"
+        short = f"a step of {units.seconds(parts.step_s)}"
+        text += f", but {short} is so short that starting it may be a large part of it"
         return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
     text += "; nothing here is worth fixing"
     return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
@@ -271,10 +272,13 @@ def _longer_run(signals: Signals) -> str:
 def _advice(signals: Signals, parts: Breakdown) -> tuple[str, ...]:
     """Say what would make the model itself faster, leaving out what is done already."""
     ways = []
+    is_own = signals.loop.kind == "custom"
     if parts.step_s < SHORT_STEP_S and signals.steps_per_execution == 1:
-        ways.append("steps_per_execution=32 in compile()")
+        many = "a loop over several batches inside the `tf.function`"
+        ways.append(many if is_own else "steps_per_execution=32 in compile()")
     if not signals.loop.facts.get("jit_compile"):
-        ways.append("jit_compile=True in compile()")
+        place = "`@tf.function`" if is_own else "compile()"
+        ways.append(f"jit_compile=True in {place}")
     ways += ["a larger batch", "a smaller model"]
     faster = f"To make the model itself faster (not measured here): {', or '.join(ways)}."
     whole = _of_the_loop(signals, parts)

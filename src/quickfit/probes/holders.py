@@ -1,10 +1,11 @@
 """Looks which names of the script hold much memory: lists, dictionaries, arrays, variables.
 
 A look happens only after the memory of the process has grown, or while the steps take longer than
-they did, so a healthy run has few of them. It starts at what the user's code can name: globals of the user's modules, local variables of their
-functions that run, callbacks and Python inputs. It follows containers, attributes of the user's own
-objects, closures and defaults. It runs no code of the user: containers are read with the methods of
-the built-in types, sizes come from NumPy's and TensorFlow's own counters.
+they did, so a healthy run has few of them. It starts at what the user's code can name: globals of
+the user's modules, local variables of their functions that run, callbacks and Python inputs. It
+follows containers, attributes of the user's own objects, closures and defaults. It runs no code of
+the user: containers are read with the methods of the built-in types, sizes come from NumPy's and
+TensorFlow's own counters.
 """
 
 from __future__ import annotations
