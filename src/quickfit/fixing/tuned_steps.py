@@ -9,6 +9,7 @@ from quickfit.fixes.compile_settings import Made, with_steps, with_xla, with_xla
 from quickfit.fixes.script import Script
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_watched import Watched
+from quickfit.signals.eager import main_cpu_s
 from quickfit.signals.xla import is_jit
 from quickfit.tuning.advice.rows import Kind
 
@@ -104,7 +105,7 @@ def _too_little_python(watched: Watched) -> str:
     """Return why fewer calls from Python cannot gain anything; nothing where they may."""
     try:
         steps = watched.signals.steps
-        share = (steps.mean_of("cpu_s") + steps.mean_of("callbacks_s")) / steps.mean_s
+        share = (main_cpu_s(watched.signals) + steps.mean_of("callbacks_s")) / steps.mean_s
     except SignalMissing:
         return ""
     if steps.mean_s < LONG_S or share >= MIN_PYTHON_SHARE:

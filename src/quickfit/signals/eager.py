@@ -183,14 +183,23 @@ def _is_of_framework(stack: SampledStack) -> bool:
 
 
 def _busy_share(signals: Signals) -> float:
+    return min(main_cpu_s(signals) / signals.steps.mean_s + delay_share(signals), 1.0)
+
+
+def main_cpu_s(signals: Signals) -> float:
+    """Return the CPU time of the main thread per step.
+
+    Raises:
+        SignalMissing: it is not known. That is not zero.
+    """
     steps = signals.steps
     if any(step.cpu_s is not None for step in steps.steps):
-        return min(steps.mean_of("cpu_s") / steps.mean_s + delay_share(signals), 1.0)
+        return steps.mean_of("cpu_s")
     # It is asked after some steps only; the machine is read all the time.
     busy = signals.machine.main_cores
     if busy is None:
         raise SignalMissing("the CPU time of the main thread")
-    return min(busy + delay_share(signals), 1.0)
+    return min(busy, 1.0) * steps.mean_s
 
 
 def _by_samples(signals: Signals, at_most_s: float | None, missing: SignalMissing) -> EagerStep:

@@ -16,6 +16,7 @@ from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.signals import Signals
+from quickfit.signals.eager import main_cpu_s
 from quickfit.signals.host import Frame, SampledStack
 from quickfit.signals.stack_phases import GRAPH, is_in_fit
 from quickfit.signals.xla import is_jit
@@ -77,7 +78,7 @@ def step_cost(signals: Signals) -> StepCost:
         0.0,
     )
     beside_s = steps.mean_of("callbacks_cpu_s") + between_s
-    main_s = min(max(steps.mean_of("cpu_s") - beside_s, 0.0), steps.mean_s)
+    main_s = min(max(main_cpu_s(signals) - beside_s, 0.0), steps.mean_s)
     python_s = min(main_s, _python_wall_s(signals))
     if machine.thread_cores:
         pools = sum(machine.thread_cores.get(name, 0.0) for name in POOLS)

@@ -34,7 +34,7 @@ from quickfit.fixes.hoisting import hoisted_function
 from quickfit.fixes.script import Project
 from quickfit.fixes.tensor_arguments import Argument, tensor_argument
 from quickfit.signals import Signals
-from quickfit.signals.eager import delay_share
+from quickfit.signals.eager import delay_share, main_cpu_s
 from quickfit.signals.gains import gain
 from quickfit.signals.retraces import Retraced, TracedSteps, retraced, traced_steps
 from quickfit.source.definitions import is_made_here, is_method, with_tensor, wrapping_lines
@@ -107,7 +107,7 @@ def _gain(signals: Signals, again: Retraced, times: TracedSteps) -> Gain:
     rest_s = max(step_s - traced_s, 0.0)
     # The main thread waits while a graph runs, and works, or stands in line for a core, while one
     # is set up. In `fit` it is not known which of both its own step is.
-    busy_s = steps.mean_of("cpu_s") + delay_share(signals) * step_s
+    busy_s = main_cpu_s(signals) + delay_share(signals) * step_s
     setup_s = 0.0 if signals.loop.kind == "fit" else min(max(busy_s - traced_s, 0.0), rest_s)
     after = [max(rest_s - goes * setup_s, (1 - MOST) * step_s) for goes in GOES]
     basis = "one graph, set up once; what runs while the main thread waits stays"
