@@ -16,7 +16,7 @@ from quickfit.signals.loops import EPOCH_HOOKS
 
 from launch.sessions import clean_env, newest_run, quickfit
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
 SCRIPTS = Path(__file__).parent / "scripts" / "loops"
 ENV = clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")

@@ -39,7 +39,7 @@ def outcome(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end with pipes for stdin, stdout and stderr."""
     return subprocess.run(
-        command, cwd=cwd, input=stdin, env=env or clean_env(), capture_output=True, timeout=120
+        command, cwd=cwd, input=stdin, env=env or clean_env(), capture_output=True, timeout=400
     )
 
 
