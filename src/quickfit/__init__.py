@@ -1,7 +1,8 @@
 """quickfit: why is this Keras/TensorFlow training slow, stuck or slowing down.
 
 `import quickfit` loads no TensorFlow. `quickfit.Watch` records and reports from inside a script;
-`quickfit.data` builds fast input, `quickfit.tuning` fast steps.
+`quickfit.data` builds fast input, `quickfit.tuning` fast steps, `quickfit.compression` smaller
+models.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit import data, tuning
+    from quickfit import compression, data, tuning
     from quickfit.integrations import Watch
 
 __version__ = "0.1.0"
 
-__all__ = ["Watch", "__version__", "data", "tuning"]
+__all__ = ["Watch", "__version__", "compression", "data", "tuning"]
 
 
 def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import this package too
@@ -23,6 +24,6 @@ def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import 
         from quickfit.integrations import Watch
 
         return Watch
-    if name in ("data", "tuning"):
+    if name in ("compression", "data", "tuning"):
         return import_module(f"quickfit.{name}")
     raise AttributeError(f"module 'quickfit' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import pytest
 import quickfit
 
 
-@pytest.mark.parametrize("package", ["data", "tuning"])
+@pytest.mark.parametrize("package", ["compression", "data", "tuning"])
 def test_importing_a_package_loads_no_tensorflow_and_nothing_heavy(package):
     code = f"import sys, quickfit.{package}; print(*sys.modules)"
     loaded = subprocess.run(
