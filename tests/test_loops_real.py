@@ -47,6 +47,7 @@ GROUPS = {
         40,
         (
             *("custom_for", "custom_next", "custom_eager", "custom_gan", "custom_tqdm"),
+            "custom_over",
             "custom_in_graph",
         ),
     ),

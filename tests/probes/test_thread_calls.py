@@ -113,6 +113,13 @@ def test_a_call_from_a_library_belongs_to_the_line_of_the_script(calls, clock):
     assert site.place.file == __file__
 
 
+def test_a_batch_and_a_step_that_a_library_asks_for_in_one_instruction_are_two(calls, clock):
+    for _ in range(3):
+        for kind in ("next", "function"):
+            make(calls, clock, kind)
+    assert {site.kind for site in calls.written.values()} == {"next", "function"}
+
+
 def test_a_call_that_keras_makes_does_not_count(calls):
     names = {"calls": calls, "sys": sys, "end": end}
     text = "counts = calls.begin('function', object(), sys._getframe(0))"

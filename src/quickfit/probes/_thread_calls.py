@@ -49,7 +49,8 @@ class ThreadCalls:
         self.began_s = 0.0
         self.frame = 0
         self.at = 0
-        self.sites: dict[tuple[int, int], Site] = {}
+        # By code, instruction and kind: a library's generator takes a batch and makes a step in one.
+        self.sites: dict[tuple[int, int, str], Site] = {}
         self.written: dict[tuple[Any, ...], Site] = {}
         # Calls that make no loop, and the number of the loop they are counted in.
         self.aside_sites: dict[tuple[int, int, str], Site] = {}
@@ -94,7 +95,7 @@ class ThreadCalls:
             return False
         if kind == "next" and frame.f_code.co_flags & CO_GENERATOR:
             frame = consumer(frame)
-        key = (id(frame.f_code), frame.f_lasti)
+        key = (id(frame.f_code), frame.f_lasti, kind)
         site = self.sites.get(key)
         if site is None:
             site = self._new_site(key, kind, subject, frame)
@@ -240,7 +241,7 @@ class ThreadCalls:
         return True
 
     def _new_site(
-        self, key: tuple[int, int], kind: str, subject: Any, frame: FrameType
+        self, key: tuple[int, int, str], kind: str, subject: Any, frame: FrameType
     ) -> Site | None:
         # A session runs a graph that is built without running it.
         if (kind != "session" and not is_eager()) or len(self.sites) >= MAX_SITES:
