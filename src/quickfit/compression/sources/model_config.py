@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,11 @@ from quickfit.errors import ModelError
 # JSON is `Any`: anybody may have written it.
 
 _ZIP, _HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
+# What the zip module raises for archives that are cut off, damaged or made up.
+_ZIP_FAULTS = (
+    *(zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, OverflowError),
+    *(zlib.error, lzma.LZMAError, struct.error),
+)
 # What Keras writes for things that are no objects of a class.
 _PLAIN = {"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"}
 _LAMBDAS = {"Lambda", "__lambda__"}
@@ -87,7 +95,7 @@ def _in_zip(path: Path) -> Any:
         ) from error
     except RecursionError as error:  # it is a RuntimeError too
         raise ModelError(f"{path}: its config.json is nested too deeply.") from error
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (*_ZIP_FAULTS, ValueError) as error:
         raise ModelError(_damaged(path, error)) from error
 
 
@@ -105,7 +113,7 @@ def _in_hdf5(path: Path) -> tuple[Any, Any]:
             return json.loads(texts[0]), json.loads(texts[1])
     except RecursionError as error:
         raise ModelError(f"{path}: its configuration is nested too deeply.") from error
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise ModelError(_damaged(path, error)) from error
 
 

@@ -143,7 +143,7 @@ def _change(
     before = layout.sources if layout.sources.exists() else layout.listing
     try:
         changes = list(islice(_changes(json_lines.read_lines(before), iter(listing)), 4))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, AttributeError):
         changes = []  # the numbers are enough
     some = ", ".join(changes[:_MOST_NAMES]) + (", …" if len(changes) > _MOST_NAMES else "")
     images = f"{old.get('count')} images before, {new.get('count')} now"
