@@ -19,6 +19,8 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+import h5py  # at once: it asks `uname` when it is first imported
+
 from fuzz import mutations
 from fuzz.judging import TREE, Case, Kind
 from quickfit.errors import QuickfitError
@@ -329,8 +331,6 @@ _MODEL = {
 
 @cache
 def model_seeds() -> list[Case]:
-    import h5py
-
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("metadata.json", json.dumps({"keras_version": "3.15.0"}))
@@ -344,8 +344,6 @@ def model_seeds() -> list[Case]:
 
 
 def change_model(rng: Random, seeds: list[Case]) -> Case:
-    import h5py
-
     ((name, data),) = rng.choice(seeds).items()
     if name == "model.keras":
 
@@ -472,7 +470,7 @@ def pack_seeds() -> list[Case]:
         (source / "dog" / "bad.jpg").write_bytes(b"no image")
         for form in ("original", "raw"):
             target = Path(place) / form
-            pack(source, target, form=form, workers=1)
+            pack(source, target, form=form, size=(8, 8) if form == "raw" else None, workers=1)
             files = [file for file in target.rglob("*") if file.is_file()]
             case = {file.relative_to(target).as_posix(): file.read_bytes() for file in files}
             found.append(case)
