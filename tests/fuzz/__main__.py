@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -74,18 +75,23 @@ def main() -> int:
 def _run(options: argparse.Namespace, names: list[str]) -> int:
     """Give every kind its turn until the time is over; print counts."""
     counts = {name: Counter() for name in names}
-    began_s = time.monotonic()
+    with suppress(KeyboardInterrupt):  # enough for today: the counts are printed
+        _take_turns(options, names, counts)
+    _print_counts(counts, options.seed)
+    return 1 if sum(count["findings"] for count in counts.values()) else 0
+
+
+def _take_turns(options: argparse.Namespace, names: list[str], counts: dict[str, Counter]) -> None:
+    until_s = time.monotonic() + options.seconds
     left = list(names)
-    while left and time.monotonic() - began_s < options.seconds:
+    while left and time.monotonic() < until_s:
         for name in list(left):
-            spare_s = options.seconds - (time.monotonic() - began_s)
+            spare_s = until_s - time.monotonic()
             turn_s = min(TURN_S, options.seconds / len(names) / 2, spare_s)
             if turn_s > 0:
                 _turn(options, name, counts[name], turn_s)
             if options.inputs and counts[name]["inputs"] >= options.inputs:
                 left.remove(name)
-    _print_counts(counts, options.seed)
-    return 1 if sum(count["findings"] for count in counts.values()) else 0
 
 
 def _turn(options: argparse.Namespace, name: str, count: Counter, turn_s: float) -> None:

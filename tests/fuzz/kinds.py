@@ -554,12 +554,13 @@ def read_pack(folder: Path) -> str:
     from quickfit.data.packing.shard import note_of_whole
     from quickfit.data.packing.verifying import verify
     from quickfit.data.reading import files, frames, pack_index
+    from quickfit.terminal import escape
 
     said: list[str] = []
 
     def attempt(act: Callable[[], object]) -> None:
         try:
-            said.append(str(act()))
+            said.append(escape(str(act())))  # as all that is shown
         except QuickfitError as error:
             said.append(str(error))
 

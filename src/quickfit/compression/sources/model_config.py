@@ -27,7 +27,8 @@ _PLAIN = {"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsi
 _LAMBDAS = {"Lambda", "__lambda__"}
 # Parts of Keras that no layer is in; a file that names them wants something else.
 _STRANGE = ("utils", "saving", "config", "export", "trainers", "callbacks", "applications")
-_TOO_LARGE_BYTES = 1 << 28
+# The largest models have a few megabytes; JSON takes up to 30 times its length in memory.
+_TOO_LARGE_BYTES = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,9 @@ def _start(path: Path) -> bytes:
 def _in_zip(path: Path) -> Any:
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("config.json").file_size > _TOO_LARGE_BYTES:
+            config = archive.getinfo("config.json")
+            # Both are what the archive says: so much would be asked of memory at once.
+            if max(config.file_size, config.compress_size) > _TOO_LARGE_BYTES:
                 raise ModelError(f"{path}: its config.json is larger than any model's.")
             return json.loads(archive.read("config.json"))
     except KeyError as error:

@@ -27,7 +27,12 @@ def begun(layout: Layout) -> dict[str, Any] | None:  # whatever JSON holds
     """
     for file in (layout.manifest, layout.plan):
         try:
-            return json_lines.read(file)
+            values = json_lines.read(file)
+            if not all(
+                isinstance(values.get(name) or {}, dict) for name in ("settings", "sources")
+            ):
+                raise ValueError("its settings or sources are no JSON object")
+            return values
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
