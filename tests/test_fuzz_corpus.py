@@ -12,7 +12,7 @@ from fuzz.judging import Kind, Verdict, judge
 from fuzz.kinds import KINDS
 
 # Their seeds or readers load TensorFlow, or start a process that packs.
-SLOW = {"model", "pack"}
+SLOW = {"model", "pack", "records"}
 CASES = sorted(path for path in CORPUS.glob("*/*") if path.is_dir())
 
 

@@ -4,6 +4,7 @@ Most seeds come from this repository. What must hold for every input is in `judg
 """
 
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -12,6 +13,7 @@ import sqlite3
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import cache
@@ -607,6 +609,35 @@ def _look_up(index: object) -> None:
         index.place_of(position)
 
 
+# Record files of others are read with TensorFlow's own messages.
+
+
+@cache
+def record_seeds() -> list[Case]:
+    shards = [data for case in pack_seeds()[::2] for name, data in case.items() if "tfrec" in name]
+    packed = [gzip.compress(data, mtime=0) for data in shards] + [zlib.compress(shards[0])]
+    return [{"a.tfrecord": data} for data in (*shards, *packed)]
+
+
+def change_records(rng: Random, seeds: list[Case]) -> Case:
+    data = rng.choice(seeds)["a.tfrecord"]
+    if data.startswith((b"\x1f\x8b", b"x")) or rng.random() < 0.3:
+        return {"a.tfrecord": mutations.change_bytes(rng, data)}
+    data = _reframed(rng, data)
+    return {"a.tfrecord": gzip.compress(data, mtime=0) if rng.random() < 0.2 else data}
+
+
+def read_records(folder: Path) -> str:
+    from quickfit.data.reading.frames import compression_of, walked
+    from quickfit.data.reading.inference import inferred
+    from quickfit.terminal import escape
+
+    file = str(folder / "a.tfrecord")
+    compression = compression_of(file)
+    walked(file, compression, 100)
+    return escape(str(inferred({file: compression})))
+
+
 @cache
 def source_seeds() -> list[Case]:
     names = ("cat/1.jpg", "dog/2.png", "cat/café.gif", "readme.txt", "dog/../3.bmp")
@@ -881,6 +912,7 @@ KINDS: dict[str, Kind] = {
     "model": Kind(model_seeds, change_model, read_model),
     "arrays": Kind(array_seeds, change_arrays, read_arrays),
     "pack": Kind(pack_seeds, change_pack, read_pack),
+    "records": Kind(record_seeds, change_records, read_records),
     "archive": Kind(source_seeds, change_source_of_images, read_source_of_images),
     "image": Kind(image_seeds, change_image, read_image, (_source_image_error(),)),
     "state": Kind(state_seeds, change_state, read_state),
