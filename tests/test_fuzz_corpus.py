@@ -12,7 +12,7 @@ from fuzz.judging import Kind, Verdict, judge
 from fuzz.kinds import KINDS
 
 # Their seeds or readers load TensorFlow, or start a process that packs.
-SLOW = {"model", "pack", "records"}
+SLOW = {"hdf5", "model", "pack", "records"}
 CASES = sorted(path for path in CORPUS.glob("*/*") if path.is_dir())
 
 
@@ -21,6 +21,7 @@ def private(monkeypatch, tmp_path):
     """Keys and temporary files are those of the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("quickfit.compression.sources.model_config._CPU_S", 1)
 
 
 def case_in(folder: Path) -> dict[str, bytes]:

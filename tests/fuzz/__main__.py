@@ -12,12 +12,14 @@ import hashlib
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -35,7 +37,6 @@ SILENCE_S = 120.0
 # Caches of modules grow with every input; a new child begins without them.
 INPUTS_PER_CHILD = 50_000
 TURN_S = 120.0
-CRASHES = {-signal.SIGSEGV: "crash", -signal.SIGKILL: "hang or kill"}
 
 
 def input_of(kind: Kind, name: str, seed: int, number: int) -> Case:
@@ -75,6 +76,7 @@ def main() -> int:
 def _run(options: argparse.Namespace, names: list[str]) -> int:
     """Give every kind its turn until the time is over; print counts."""
     counts = {name: Counter() for name in names}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):  # enough for today: the counts are printed
         _take_turns(options, names, counts)
     _print_counts(counts, options.seed)
@@ -99,32 +101,33 @@ def _turn(options: argparse.Namespace, name: str, count: Counter, turn_s: float)
     with tempfile.TemporaryDirectory(prefix="quickfit-fuzz-", dir=_fast_folder()) as place:
         child = _start(options, name, count["inputs"], place)
         until_s = time.monotonic() + turn_s
-        heard_s, has_spoken = time.monotonic(), False
-        os.set_blocking(child.stdout.fileno(), False)
-        while True:
-            line = child.stdout.readline()
-            now_s = time.monotonic()
-            if line:
-                said = json.loads(line)
-                count.update(said["counts"])
-                heard_s, has_spoken = now_s, True
-                for text in said["findings"]:
-                    print(f"{name}: {text}", flush=True)
-                is_done = options.inputs and count["inputs"] >= options.inputs
-                if now_s > until_s or is_done:
-                    child.kill()
-                    break
-            elif child.poll() is not None or now_s - heard_s > SILENCE_S:
-                _note_death(options, name, count, child)
+        is_done = False
+        for line in _lines(child):
+            said = json.loads(line)
+            count.update(said["counts"])
+            for text in said["findings"]:
+                print(f"{name}: {text}", flush=True)
+            is_done = bool(options.inputs) and count["inputs"] >= options.inputs
+            if time.monotonic() > until_s or is_done:
+                is_done = True
                 break
-            else:
-                time.sleep(0.02)
+        if not is_done:
+            _note_death(options, name, count, child)
+        child.kill()
         child.wait()
         child.stdout.close()
-    total = count["inputs"]
-    print(f"{name}: {total:,} inputs, {count['findings']} findings", flush=True)
-    if not has_spoken:
-        time.sleep(1.0)  # no busy loop around a child that cannot begin
+    print(f"{name}: {count['inputs']:,} inputs, {count['findings']} findings", flush=True)
+
+
+def _lines(child: subprocess.Popen) -> Iterator[bytes]:
+    """Yield what a child says, line by line, until it ends or is silent for too long."""
+    rest = b""
+    while select.select([child.stdout], [], [], SILENCE_S)[0]:
+        piece = os.read(child.stdout.fileno(), 1 << 16)
+        if not piece:
+            return
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
 
 
 def _start(options: argparse.Namespace, name: str, first: int, place: str) -> subprocess.Popen:
@@ -144,14 +147,22 @@ def _note_death(
     options: argparse.Namespace, name: str, count: Counter, child: subprocess.Popen
 ) -> None:
     """Keep the input that ended a child, which has written its number before it began."""
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(5.0)
+    is_silent = child.poll() is None
     child.kill()
     code = child.wait()
-    file = Path(child.args[5]) / "number"
-    if code == 0 or not file.exists():
+    file = Path(child.args[-5]) / "number"
+    if code == 0:
+        return
+    if not file.exists():
+        print(f"{name}: a child could not begin (exit code {code})", flush=True)
+        time.sleep(1.0)
         return
     number = int(file.read_text())
     case = input_of(KINDS[name], name, options.seed, number)
-    what = Verdict("finding", CRASHES.get(code, f"exit code {code}"), f"number {number}")
+    how = "hang" if is_silent else f"exit code {code}"
+    what = Verdict("finding", how, f"number {number}")
     count.update({"inputs": number + 1 - count["inputs"], "findings": 1})
     print(f"{name}: {_keep(options, name, case, what)}", flush=True)
 
@@ -175,6 +186,9 @@ def _print_counts(counts: dict[str, Counter], seed: int) -> None:
 
 def _run_child(options: argparse.Namespace) -> int:
     """Judge inputs from a number on; say in JSON what came of them, about once a second."""
+    # What a reader prints must not be taken for what we say.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     name, first, place = options.child[0], int(options.child[1]), Path(options.child[2])
     kind = KINDS[name]
     folder = place / "case"
@@ -201,11 +215,11 @@ def _run_child(options: argparse.Namespace) -> int:
             known.add(verdict.key)
             findings.append(_kept_small(options, name, case, verdict, folder))
         if time.monotonic() - said_s > 0.5 or findings:
-            print(json.dumps({"counts": counts, "findings": findings}), flush=True)
+            print(json.dumps({"counts": counts, "findings": findings}), file=answers)
             counts, findings, said_s = Counter(), [], time.monotonic()
         if verdict.key == "memory":
             break  # the peak stays; a new child begins below it
-    print(json.dumps({"counts": counts, "findings": findings}), flush=True)
+    print(json.dumps({"counts": counts, "findings": findings}), file=answers)
     return 0
 
 

@@ -35,12 +35,14 @@ class Kind:
         change: returns an input made of one of the seeds.
         read: hands the files of a folder to the readers; returns what people would see.
         refusals: what a reader may raise besides `QuickfitError`; its callers put it into words.
+        starts_python: a reader may start another Python, which is the one that may hang.
     """
 
     seeds: Callable[[], list[Case]]
     change: Callable[[Random, list[Case]], Case]
     read: Callable[[Path], str]
     refusals: tuple[type[Exception], ...] = ()
+    starts_python: bool = False
 
 
 class TooLong(BaseException):
@@ -66,7 +68,7 @@ def judge(kind: Kind, case: Case, folder: Path) -> Verdict:
     """Write a case into an empty folder, have it read there, and return what came of it."""
     write_case(case, folder)
     refused: Exception | None = None
-    with _watch(folder) as reaching_out:
+    with _watch(folder, starts_python=kind.starts_python) as reaching_out:
         try:
             with time_limit(LIMIT_S):
                 shown = kind.read(folder)
@@ -126,13 +128,14 @@ _NEVER = {
     *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.kill"),
     *("socket.connect", "pickle.find_class", "ctypes.dlopen"),
 }
-_watched: list[tuple[str, list[str]]] = []
+# The folder that may be changed, whether Python may be started, and what was seen.
+_watched: list[tuple[str, bool, list[str]]] = []
 
 
 def _audit(event: str, args: tuple) -> None:
     if not _watched:
         return
-    home, found = _watched[-1]
+    home, starts_python, found = _watched[-1]
     if event == "open":
         path, _, flags = args
         if flags & _WRITING and isinstance(path, (str, bytes)):
@@ -142,7 +145,7 @@ def _audit(event: str, args: tuple) -> None:
             # `shutil.rmtree` names files below a folder that it has open.
             if isinstance(path, (str, bytes, os.PathLike)) and os.path.isabs(path):
                 _note(event, os.fsdecode(path), home, found)
-    elif event in _NEVER:
+    elif event in _NEVER and not (starts_python and args[0] == sys.executable):
         found.append(f"{event} {args!r:.100}")
 
 
@@ -159,11 +162,11 @@ def _install_audit() -> None:
 
 
 @contextmanager
-def _watch(folder: Path):
+def _watch(folder: Path, *, starts_python: bool):
     """Yield a list of what reaches beyond the folder and the one for temporary files beside it."""
     _install_audit()
     found: list[str] = []
-    _watched.append((str(folder.parent), found))
+    _watched.append((str(folder.parent), starts_python, found))
     try:
         yield found
     finally:

@@ -338,27 +338,32 @@ def model_seeds() -> list[Case]:
         file.writestr("metadata.json", json.dumps({"keras_version": "3.15.0"}))
         file.writestr("config.json", json.dumps(_MODEL))
         file.writestr("model.weights.h5", b"\x89HDF\r\n\x1a\n" + bytes(64))
-    old = io.BytesIO()
-    with h5py.File(old, "w", libver="latest") as file:
-        file.attrs["model_config"] = json.dumps(_MODEL)
-        file.attrs["training_config"] = json.dumps(_MODEL["compile_config"])
-    return [{"model.keras": archive.getvalue()}, {"model.h5": old.getvalue()}]
+    return [{"model.keras": archive.getvalue()}]
 
 
 def change_model(rng: Random, seeds: list[Case]) -> Case:
-    ((name, data),) = rng.choice(seeds).items()
-    if name == "model.keras":
+    def change(rng: Random, content: bytes) -> bytes:
+        try:
+            value = json.loads(content)
+        except ValueError:
+            return mutations.change_bytes(rng, content)
+        return mutations.dump_json(rng, mutations.change_json(rng, value))
 
-        def change(rng: Random, content: bytes) -> bytes:
-            try:
-                value = json.loads(content)
-            except ValueError:
-                return mutations.change_bytes(rng, content)
-            return mutations.dump_json(rng, mutations.change_json(rng, value))
+    return {"model.keras": mutations.change_zip(rng, rng.choice(seeds)["model.keras"], change)}
 
-        return {name: mutations.change_zip(rng, data, change)}
+
+@cache
+def hdf5_seeds() -> list[Case]:
+    content = io.BytesIO()
+    with h5py.File(content, "w", libver="latest") as file:
+        file.attrs["model_config"] = json.dumps(_MODEL)
+        file.attrs["training_config"] = json.dumps(_MODEL["compile_config"])
+    return [{"model.h5": content.getvalue()}]
+
+
+def change_hdf5(rng: Random, seeds: list[Case]) -> Case:
     if rng.random() < 0.5:
-        return {name: mutations.change_bytes(rng, data)}
+        return {"model.h5": mutations.change_bytes(rng, rng.choice(seeds)["model.h5"])}
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         for key in ("model_config", "training_config"):
@@ -366,7 +371,7 @@ def change_model(rng: Random, seeds: list[Case]) -> Case:
             odd = rng.choice((value, value.decode(errors="replace"), 3, [1.5, 2.0], b""))
             with suppress(ValueError, TypeError, OSError):
                 file.attrs[key] = odd if rng.random() < 0.2 else value
-    return {name: content.getvalue()}
+    return {"model.h5": content.getvalue()}
 
 
 def read_model(folder: Path) -> str:
@@ -910,6 +915,7 @@ KINDS: dict[str, Kind] = {
     "notebook": Kind(notebook_seeds, change_notebook, read_script),
     "settings": Kind(settings_seeds, change_settings, read_settings),
     "model": Kind(model_seeds, change_model, read_model),
+    "hdf5": Kind(hdf5_seeds, change_hdf5, read_model, starts_python=True),
     "arrays": Kind(array_seeds, change_arrays, read_arrays),
     "pack": Kind(pack_seeds, change_pack, read_pack),
     "records": Kind(record_seeds, change_records, read_records),

@@ -130,6 +130,7 @@ def test_a_file_that_is_too_large_is_not_opened(file, monkeypatch):
     said = refusal(file)
     assert "too large" in said
     assert "Received: a file of" in said
+    assert "If it is yours, record the run again:\n    quickfit run YOUR_SCRIPT.py" in said
 
 
 def test_work_without_an_end_is_cut_short(file, monkeypatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import lzma
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -29,6 +31,29 @@ _LAMBDAS = {"Lambda", "__lambda__"}
 _STRANGE = ("utils", "saving", "config", "export", "trainers", "callbacks", "applications")
 # The largest models have a few megabytes; JSON takes up to 30 times its length in memory.
 _TOO_LARGE_BYTES = 32_000_000
+# A whole file takes milliseconds, the start of Python a second; of a loaded machine many more.
+_CPU_S, _PATIENCE_S = 20, 120.0
+_HDF5_READER = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
+except ImportError:
+    pass
+import h5py
+try:
+    with h5py.File(sys.argv[3], "r") as file:
+        names = ("model_config", "training_config")
+        texts = [file.attrs.get(name, "{}") for name in names]
+        texts = [text.decode() if isinstance(text, bytes) else text for text in texts]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("its configuration is no text")
+        answer = {"texts": texts if "model_config" in file.attrs else None}
+except Exception as error:
+    answer = {"error": str(error)[:500]}
+print(json.dumps(answer))
+"""
 
 
 @dataclass(frozen=True)
@@ -103,21 +128,38 @@ def _in_zip(path: Path) -> Any:
 
 
 def _in_hdf5(path: Path) -> tuple[Any, Any]:
-    import h5py  # type: ignore[import-untyped]  # it has no types of its own
-
+    texts = _hdf5_texts(path)
+    if texts is None:
+        raise ModelError(
+            f"{path}: this file has weights only, without the model they belong to.\n"
+            "Save the whole model: model.save('model.keras')"
+        )
     try:
-        with h5py.File(path, "r") as file:
-            if "model_config" not in file.attrs:
-                raise ModelError(
-                    f"{path}: this file has weights only, without the model they belong to.\n"
-                    "Save the whole model: model.save('model.keras')"
-                )
-            texts = [file.attrs.get(key, "{}") for key in ("model_config", "training_config")]
-            return json.loads(texts[0]), json.loads(texts[1])
+        return json.loads(texts[0]), json.loads(texts[1])
     except RecursionError as error:
         raise ModelError(f"{path}: its configuration is nested too deeply.") from error
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+    except ValueError as error:
         raise ModelError(_damaged(path, error)) from error
+
+
+def _hdf5_texts(path: Path) -> list[str] | None:
+    """Return the JSON of the model and of its training; None for a file of weights.
+
+    HDF5 crashes on some damaged files and never comes back from others, not even for Ctrl-C
+    (HDF5 1.14: an attribute whose message is cut). So another process reads the file first.
+    """
+    words = (json.dumps(sys.path), str(_CPU_S), str(path))
+    command = [sys.executable, "-P", "-c", _HDF5_READER, *words]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)
+        told = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+    except subprocess.TimeoutExpired:
+        done, told = None, {}
+    if "texts" in told:
+        texts: list[str] | None = told["texts"]
+        return texts
+    how = "HDF5 does not come to an end with it" if done is None or done.returncode < 0 else ""
+    raise ModelError(_damaged(path, told.get("error") or how or "HDF5 cannot read it"))
 
 
 def _lambdas(config: Any) -> Iterator[str]:
@@ -220,7 +262,7 @@ def _others(path: Path) -> str:
     return f"\nModels there: {', '.join(found)}." if found else ""
 
 
-def _damaged(path: Path, error: Exception) -> str:
+def _damaged(path: Path, error: object) -> str:
     return (
         f"{path}: the file is damaged or not complete ({error}).\n"
         "Was it copied whole? Save the model again: model.save('model.keras')"
