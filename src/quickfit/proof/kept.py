@@ -14,6 +14,8 @@ from quickfit.trial.spec import RESULTS_FILE, ROWS_FILE, WEIGHTS_FILE
 if TYPE_CHECKING:
     import numpy as np
 
+# What a line ends in that no trial has written.
+_NOT_OURS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 # Where batches are seen, the nearest to the training first.
 CHANNELS = ("fit", "train_on_batch", "function", "next")
 
@@ -81,7 +83,7 @@ def read_results(folder: Path) -> Results:
     for line in lines:
         try:
             row = _take(found, json.loads(line), row)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except _NOT_OURS:
             break  # the trial was ended while it wrote, or the script wrote there, too
     return found
 
