@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test check bench install clean
+.PHONY: demo test check bench fuzz install clean
 
 install: $(STAMP)
 
@@ -55,6 +55,14 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/guard_cost.py
 	$(BIN)/python benchmarks/training_rows.py
 	$(BIN)/python benchmarks/tune.py
+
+# Changed inputs for every reader; what it finds is kept in corpus/fuzz. See docs/fuzzing.md.
+FUZZ_SECONDS ?= 120
+FUZZ_SEED ?= 1
+FUZZ_KIND ?=
+fuzz: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz \
+		--seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --kind "$(FUZZ_KIND)"
 
 clean:
 	rm -rf $(VENV) .quickfit build dist src/*.egg-info .mypy_cache .ruff_cache

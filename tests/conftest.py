@@ -4,7 +4,12 @@ import os
 import signal
 import tempfile
 
+import hypothesis
 import pytest
+
+# No test is judged by the clock: a loaded machine takes its time.
+hypothesis.settings.register_profile("quickfit", deadline=None)
+hypothesis.settings.load_profile("quickfit")
 
 
 @pytest.fixture(scope="session", autouse=True)

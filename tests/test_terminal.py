@@ -124,3 +124,12 @@ def test_the_traceback_of_a_bug_is_escaped(capsys):
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback (most recent call last):\n")
     assert shown.endswith(f"ZeroDivisionError: {SHOWN}\n")
+
+
+def test_a_message_that_quotes_a_book_is_shortened_line_by_line():
+    said = str(UsageError(f"{'x' * 100_000}: there is no such file.\nReceived: a"))
+    first, second = said.split("\n")
+    assert first.startswith("xxx")
+    assert first.endswith("x: there is no such file.")
+    assert len(first) < 3_000
+    assert second == "Received: a"

@@ -17,6 +17,9 @@ them is escaped, wherever the message is shown.
 
 from quickfit.terminal import escape
 
+# The longest name of a file has 4,096 bytes; a longer line quotes what somebody made up.
+MAX_LINE = 5_000
+
 
 class QuickfitError(Exception):
     """Base of everything quickfit raises on purpose."""
@@ -24,8 +27,13 @@ class QuickfitError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """Return the message, harmless on any terminal."""
-        return escape(super().__str__())
+        """Return the message, harmless on any terminal and short enough to be read."""
+        lines = escape(super().__str__()).split("\n")
+        return "\n".join(line if len(line) <= MAX_LINE else _shorten(line) for line in lines)
+
+
+def _shorten(line: str) -> str:
+    return f"{line[: MAX_LINE // 2]} … {line[-200:]}"
 
 
 class UsageError(QuickfitError):

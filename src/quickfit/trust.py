@@ -129,7 +129,11 @@ def read_regular(path: str | Path, most: int = -1) -> bytes:
     Raises:
         OSError: it cannot be read, or is something else.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as file:
+    try:
+        number = os.open(path, os.O_RDONLY | _AT_ONCE)
+    except ValueError as error:  # with a null character, or half a surrogate pair
+        raise OSError(errno.EINVAL, "no file can have this name", str(path)) from error
+    with os.fdopen(number, "rb") as file:
         check_regular(path, os.fstat(file.fileno()))
         return file.read(most)
 
@@ -251,5 +255,8 @@ def _seal(facts: dict[str, Any], purpose: str, folder: Path) -> str:
 
 def is_inside(path: str | Path, folder: Path) -> bool:
     """Tell whether a path lies in a folder, with all links followed."""
-    real, top = os.path.realpath(path), os.path.realpath(folder)
+    try:
+        real, top = os.path.realpath(path), os.path.realpath(folder)
+    except ValueError:  # no file can have this name
+        return False
     return real != top and os.path.commonpath([real, top]) == top

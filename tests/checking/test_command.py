@@ -10,6 +10,15 @@ from checking.cases import BROKEN, CLEAN, REPAIRED, SHUFFLED, notebook, spotted
 from quickfit.checking import command, scanning
 from quickfit.findings import Effect, FixClass
 
+DIFF = """\
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,2 +1,2 @@
+ import tensorflow as tf
+-ds = tf.data.Dataset.range(9).shuffle(tf.data.AUTOTUNE)
++ds = tf.data.Dataset.range(9).shuffle(1000)
+"""
 FINDING = "a.py:2:31  crashes  shuffle-autotune\n"
 
 
@@ -312,7 +321,7 @@ def test_a_fix_is_written_and_can_be_undone(check, home):
     assert Path("a.py").read_text() == REPAIRED
     assert done.out == "no findings in 2 files\n"
     assert done.err == (
-        "quickfit: fixed in a.py: 1 finding (shuffle-autotune)\n"
+        f"{DIFF}quickfit: fixed in a.py: 1 finding (shuffle-autotune)\n"
         "quickfit: as it was before: quickfit fix --undo\n"
     )
     from quickfit.fixes.apply import undo
@@ -429,7 +438,24 @@ def test_a_fix_that_cannot_be_written_is_an_error_and_changes_nothing(check, mon
     write(a=SHUFFLED)
     done = check("--fix")
     assert done.code == 2
+    assert done.err.startswith(DIFF)  # shown before anything is written
     assert "a.py: cannot write the fix.\nTake the patch: quickfit check --diff" in done.err
+    assert Path("a.py").read_text() == SHUFFLED
+
+
+def test_a_file_that_is_fixed_keeps_its_mode(check):
+    write(a=SHUFFLED)
+    Path("a.py").chmod(0o640)
+    assert check("--fix").code == 0
+    assert Path("a.py").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_with_two_names_is_not_fixed(check):
+    write(a=SHUFFLED)
+    Path("b.txt").hardlink_to("a.py")
+    done = check("--fix")
+    assert "this file has 2 names (hard links)" in done.err
+    assert "diff --git" not in done.err
     assert Path("a.py").read_text() == SHUFFLED
 
 

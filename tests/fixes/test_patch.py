@@ -1,13 +1,14 @@
 """A patch is one that the real `git apply` takes, byte by byte, in the folder it was made for."""
 
 import codecs
+import io
 import os
 import subprocess
 
 import pytest
 
-from quickfit.fixes.files import read_source
-from quickfit.fixes.patch import patch
+from quickfit.fixes.files import SourceFile, read_source
+from quickfit.fixes.patch import MAX_LINES, patch, show_patch
 
 from launch.sessions import clean_env
 
@@ -129,3 +130,21 @@ def test_a_file_behind_a_link_is_named_where_it_is(repo):
     assert git_apply(repo, text).returncode == 0
     assert (repo / "link.py").is_symlink()
     assert (repo / "real" / "train.py").read_bytes() == CASES["plain"][1]
+
+
+def test_what_is_shown_of_a_long_change_is_its_beginning(tmp_path):
+    before = b"".join(b"a = %d\n" % n for n in range(300))
+    file = SourceFile(str(tmp_path / "a.py"), before, "utf-8")
+    shown = io.StringIO()
+    show_patch({file.path: (file, before.replace(b"a", b"b"))}, base=tmp_path, stream=shown)
+    lines = shown.getvalue().splitlines()
+    assert lines[:3] == ["diff --git a/a.py b/a.py", "--- a/a.py", "+++ b/a.py"]
+    assert len(lines) == MAX_LINES + 1
+    assert lines[-1] == f"… and {4 + 600 - MAX_LINES} more lines in this file"
+
+
+def test_what_is_shown_cannot_steer_a_terminal(tmp_path):
+    file = SourceFile(str(tmp_path / "a.py"), b"a = 1\n", "utf-8")
+    shown = io.StringIO()
+    show_patch({file.path: (file, b"a = '\x1b[31m'\n")}, base=tmp_path, stream=shown)
+    assert "+a = '\\x1b[31m'\n" in shown.getvalue()

@@ -1,7 +1,11 @@
 """A recording that somebody made up is refused with a clear error, before it costs anything."""
 
+import contextlib
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -9,6 +13,21 @@ import pytest
 from quickfit.errors import RecordingError
 from quickfit.recording import opening, reader
 from quickfit.recording.schema import TABLES, create_sql, is_ordinary_table
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+# Far below what a generated column would take.
+MEMORY_BYTES = 600_000_000
+READ = f"""
+import resource, sys
+from pathlib import Path
+from quickfit.errors import RecordingError
+from quickfit.recording import reader
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES}))
+try:
+    reader.read_process(Path(sys.argv[1]))
+except RecordingError as error:
+    print(error)
+"""
 
 
 @pytest.fixture
@@ -37,6 +56,8 @@ def test_what_quickfit_writes_is_ordinary(table):
         "CREATE TABLE notes (at_s REAL, text TEXT COLLATE NOCASE)",
         "CREATE TABLE notes (at_s REAL, text TEXT, PRIMARY KEY (at_s)) WITHOUT ROWID",
         "CREATE VIEW notes AS SELECT 1.0 AS at_s, 'x' AS text",
+        f"CREATE VIEW notes AS {ENDLESS} SELECT i AS at_s, 'x' AS text FROM n",
+        "CREATE TABLE notes (at_s REAL, text TEXT DEFAULT (zeroblob(1000000000)))",
         "CREATE VIRTUAL TABLE notes USING fts5(at_s, text)",
     ],
 )
@@ -48,6 +69,10 @@ def test_a_table_that_is_not_ordinary_is_refused_before_a_row_is_read(file, chan
 @pytest.mark.parametrize(
     "sql",
     [
+        f"CREATE VIEW more AS {ENDLESS} SELECT i FROM n",
+        "CREATE TABLE more (a TEXT PRIMARY KEY) WITHOUT ROWID",
+        "CREATE TABLE more (a TEXT, b TEXT AS (hex(zeroblob(200000000))))",
+        "CREATE VIRTUAL TABLE more USING rtree(a, b, c)",
         "CREATE TRIGGER t AFTER INSERT ON notes BEGIN SELECT 1; END",
         "CREATE INDEX notes_text ON notes (text)",
         'CREATE TABLE "odd\x1b[31m" (a TEXT)',
@@ -105,12 +130,58 @@ def test_a_file_that_is_too_large_is_not_opened(file, monkeypatch):
     said = refusal(file)
     assert "too large" in said
     assert "Received: a file of" in said
+    assert "If it is yours, record the run again:\n    quickfit run YOUR_SCRIPT.py" in said
 
 
 def test_work_without_an_end_is_cut_short(file, monkeypatch):
     monkeypatch.setattr(opening, "MAX_INSTRUCTIONS", 20)
     monkeypatch.setattr(opening, "_CHECK_EVERY", 10)
     assert "interrupted" in refusal(file)
+
+
+def test_a_small_file_that_would_unfold_to_gigabytes_takes_no_memory(file, change):
+    made = "CREATE TABLE notes (at_s REAL, text TEXT AS (hex(zeroblob(2000000 + at_s))) VIRTUAL)"
+    numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+    change(file, "DROP TABLE notes", made, f"INSERT INTO notes {numbers} SELECT i FROM n")
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(file)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "it has a table 'notes' that quickfit did not write" in done.stdout
+
+
+def test_a_log_beside_the_file_is_checked_like_the_file(file, tmp_path):
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA wal_autocheckpoint=0")
+        db.execute(f"CREATE VIEW more AS {ENDLESS} SELECT i FROM n")
+        db.commit()
+        copy = tmp_path / "2.sqlite"
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{file}{suffix}", f"{copy}{suffix}")
+    assert "it has a view 'more' that quickfit did not write" in refusal(copy)
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+@pytest.mark.parametrize("content", [b"", b"\0" * 5000, bytes(range(256)) * 40])
+def test_rubbish_beside_the_file_does_not_hide_the_recording(file, suffix, content):
+    file.with_name(file.name + suffix).write_bytes(content)
+    assert reader.read_process(file).facts["role"] == "main"
+
+
+def test_a_journal_beside_the_file_is_not_rolled_back(file, tmp_path):
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("PRAGMA cache_size=1")
+        db.execute("BEGIN")
+        db.execute("UPDATE meta SET value = value || ' '")
+        copy = tmp_path / "2.sqlite"
+        for suffix in ("", "-journal"):
+            shutil.copyfile(f"{file}{suffix}", f"{copy}{suffix}")
+    before = copy.read_bytes()
+    with contextlib.suppress(RecordingError):
+        reader.read_process(copy)
+    assert copy.read_bytes() == before
 
 
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path):

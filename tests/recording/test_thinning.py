@@ -156,6 +156,22 @@ def test_ten_million_steps_are_a_small_file(tmp_path):
     assert writer.path.stat().st_size < 4e6
 
 
+def test_blocks_of_steps_are_merged_too_however_many_steps_there_are(tmp_path, monkeypatch):
+    for name, bound in (("steps", 400), ("step_blocks", 40)):
+        monkeypatch.setitem(thinning.BOUNDS, name, bound)
+    monkeypatch.setattr(thinning, "FULL_STEPS", 200)
+    writer = Writer(tmp_path, {"role": "main"})
+    for number in range(50_000):
+        writer.add_step(step(number, 0.5))
+        if number % 100 == 99:
+            writer.flush()
+    writer.close()
+    process = read_process(writer.path)
+    blocks = process.rows("step_blocks")
+    assert len(blocks) <= 40
+    assert sum(block["steps"] for block in blocks) == 50_000 - len(process.rows("steps"))
+
+
 def test_loops_that_cannot_be_merged_are_not_tried_again_and_again(tmp_path, monkeypatch):
     tried = []
     thin = thinning.thin

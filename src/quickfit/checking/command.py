@@ -28,7 +28,7 @@ from quickfit.checking.writing import Answer
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
-from quickfit.fixes.patch import patch
+from quickfit.fixes.patch import patch, show_patch
 from quickfit.report.text import path, prose
 
 STDIN = "-"
@@ -219,6 +219,7 @@ def _fixes(done: Mended) -> str:
 def _write(done: Mended, err: TextIO) -> None:
     home = apply.project_of(done.files)
     title = f"check --fix: {', '.join(dict.fromkeys(t.spotted.cause for t in done.fixed))}"
+    show_patch(done.files, base=home, stream=err)
     try:
         apply.write(done.files, home=home, title=title)
     except FixError as error:

@@ -75,7 +75,7 @@ def _tools(file: Path) -> Mapping[str, object]:
         content = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"{file}: cannot read this file ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number without an end
         raise UsageError(
             f"{file}: is not TOML ({error}).\n"
             "Repair it, or check without it:\n    quickfit check --isolated"

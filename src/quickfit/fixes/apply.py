@@ -76,9 +76,13 @@ def check_inside(path: str, home: Path) -> None:
         FixError: it lies outside of the project folder, or a link leads out of it.
     """
     if not trust.is_inside(path, home):
+        try:
+            real = os.path.realpath(path)
+        except ValueError:  # no file can have this name
+            real = path
         raise FixError(
             f"{path}: lies outside of the project folder, so it is left alone.\n"
-            f"Received: {os.path.realpath(path)}, and the project folder is {home}.\n"
+            f"Received: {real}, and the project folder is {home}.\n"
             "Run quickfit in a folder that holds the script and every file to be changed."
         )
 

@@ -11,6 +11,7 @@ __all__ = [
     "Edit",
     "Position",
     "is_in_conflict",
+    "is_inside",
     "line_end",
     "lines_of",
     "merged",
@@ -50,6 +51,12 @@ def patched(text: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, key=lambda e: (e.begin, e.end, e.text), reverse=True):
         _replace(lines, edit)
     return "".join(lines)
+
+
+def is_inside(edit: Edit, text: str) -> bool:
+    """Tell whether a text has the place of an edit; the one behind its last line end counts."""
+    is_span = edit.begin <= edit.end and min(edit.begin[1], edit.end[1]) >= 0
+    return is_span and 1 <= edit.begin[0] <= len(lines_of(text)) + 1
 
 
 def lines_of(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quickfit import trust
 from quickfit.errors import FixError
-from quickfit.fixes.change import Edit, patched
+from quickfit.fixes.change import Edit, is_inside, patched
 from quickfit.source.calls import parsed
 
 
@@ -46,6 +46,8 @@ class SourceFile:
             FixError: the result would not be Python, or cannot be written in its encoding.
         """
         own = [edit for edit in edits if edit.file == self.path]
+        if not all(is_inside(edit, self.text) for edit in own):
+            raise FixError(f"{self.path}: the fix names a place that this file does not have.")
         text = patched(self.text, own)
         if parsed(text.replace("\r\n", "\n")) is None:
             raise FixError(

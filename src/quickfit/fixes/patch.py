@@ -6,9 +6,13 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
+from quickfit import terminal
 from quickfit.fixes.files import SourceFile
 
+# Changes of one file that a person reads; what is more is counted.
+MAX_LINES = 200
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -25,6 +29,18 @@ def patch(files: Mapping[str, tuple[SourceFile, bytes]], *, base: Path) -> bytes
         for path, (before, after) in sorted(files.items())
         if before.data != after
     )
+
+
+def show_patch(
+    files: Mapping[str, tuple[SourceFile, bytes]], *, base: Path, stream: TextIO
+) -> None:
+    """Show a person what is about to be written, file by file; of a long one its beginning."""
+    for path, change in sorted(files.items()):
+        text = patch({path: change}, base=base).decode(errors="replace").replace("\r\n", "\n")
+        lines = text.splitlines(keepends=True)
+        terminal.write(stream, "".join(lines[:MAX_LINES]))
+        if len(lines) > MAX_LINES:
+            terminal.write(stream, f"… and {len(lines) - MAX_LINES:,} more lines in this file\n")
 
 
 def _top(base: Path) -> Path:

@@ -18,6 +18,8 @@ from quickfit.fixes.files import SourceFile, read_source
 
 FILE = Path(".quickfit") / "fixes" / "proven.json"
 _PURPOSE = "write what was proven"
+# What values of other types end in.
+_NOT_OURS = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def read(home: Path) -> list[Proven]:
             f"{home / FILE}: nothing was proven here yet.\nProve a fix first:\n"
             "    quickfit fix train.py"
         ) from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (*_NOT_OURS, RecursionError) as error:
         raise FixError(f"{home / FILE}: is damaged. Prove the fix again.") from error
 
 

@@ -14,7 +14,7 @@ from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixes import apply
 from quickfit.fixes.change import is_in_conflict
-from quickfit.fixes.patch import patch
+from quickfit.fixes.patch import show_patch
 from quickfit.fixing import proven
 from quickfit.fixing.proven import Proven
 from quickfit.fixing.story import Request, Story, told
@@ -191,7 +191,7 @@ def _write(entries: Sequence[Proven], home: Path, out: TextIO, *, shows: bool) -
         return
     files = proven.files_of(entries)
     if shows:
-        _show(files, home, out)
+        show_patch(files, base=home, stream=out)
     title = ", ".join(entry.cause for entry in entries)
     apply.write(files, home=home, title=title)
     names = ", ".join(_short(path) for path in files)
@@ -205,12 +205,10 @@ def undo(home: Path, out: TextIO) -> None:
     Raises:
         FixError: there is nothing to undo, or a file has changed since.
     """
-    title, files = apply.undo(home=home, show=lambda files: _show(files, home, out))
+    title, files = apply.undo(
+        home=home, show=lambda files: show_patch(files, base=home, stream=out)
+    )
     terminal.write(out, f"Undone: {title} in {', '.join(map(_short, files))}\n")
-
-
-def _show(files: apply.Files, home: Path, out: TextIO) -> None:
-    terminal.write(out, patch(files, base=home).decode(errors="replace").replace("\r\n", "\n"))
 
 
 def _short(path: str) -> str:

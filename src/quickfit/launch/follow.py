@@ -59,11 +59,12 @@ def progress(file: Path) -> Progress:
             steps, first, last = db.execute(_SPAN.format(of=_TRAINING)).fetchone()
             if not steps:
                 steps, first, last = db.execute(_SPAN.format(of="")).fetchone()
-    except sqlite3.Error:
+        if not steps or first is None or last is None:
+            return Progress(0, 0.0)
+        return Progress(int(steps), float(last) - float(first))
+    # The script may have written to the file, too: any value may be in it.
+    except (sqlite3.Error, ValueError, TypeError, OverflowError):
         return Progress(0, 0.0)
-    if not steps or first is None or last is None:
-        return Progress(0, 0.0)
-    return Progress(int(steps), float(last) - float(first))
 
 
 class Follower:

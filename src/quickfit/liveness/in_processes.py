@@ -165,7 +165,7 @@ def cluster_of(text: str) -> tuple[str, list[str]] | None:
         cluster, task = told["cluster"], told["task"]
         peers = [str(peer) for kind in cluster.values() for peer in _listed(kind)]
         own = str(_listed(cluster[task["type"]])[int(task["index"])])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return None
     return (own, peers) if len(peers) > 1 else None
 

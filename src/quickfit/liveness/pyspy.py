@@ -95,7 +95,7 @@ def parsed(told: str, folder: str, script: str) -> list[ThreadStack]:
     """
     try:
         return [_thread(row, folder, script) for row in json.loads(told)]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Failed(f"{PROGRAM} answered in a way that is not known: {told[:60]!r}") from error
 
 

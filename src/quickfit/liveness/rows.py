@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from quickfit.recording.shapes import is_number
+
 Row = dict[str, Any]  # a value may be text, a number or None; JSON columns hold any value
 _BUSY_S = 0.2
 
@@ -41,7 +43,9 @@ class NewRows:
 
     def since(self, table: str, at_s: float, count: int) -> list[Row]:
         """Return the rows of a table after a moment, of the last `count` it has."""
-        return [row for row in self.newest(table, count) if row["at_s"] > at_s]
+        rows = self.newest(table, count)
+        # The script may have written to the file, too: any value may be in it.
+        return [row for row in rows if is_number(row.get("at_s")) and row["at_s"] > at_s]
 
     def facts(self) -> Row:
         """Return the facts of the process."""

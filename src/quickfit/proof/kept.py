@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quickfit.arrays import DamagedArraysError, open_arrays
 from quickfit.trial.spec import RESULTS_FILE, ROWS_FILE, WEIGHTS_FILE
 
 if TYPE_CHECKING:
     import numpy as np
 
+# What a line ends in that no trial has written.
+_NOT_OURS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 # Where batches are seen, the nearest to the training first.
 CHANNELS = ("fit", "train_on_batch", "function", "next")
 
@@ -52,7 +55,8 @@ class Results:
 
     def rows(self) -> dict[int, np.ndarray]:
         """Return the large parts of the first rows, by their number over all batches."""
-        return {int(name): row for name, row in _arrays(self.folder / ROWS_FILE).items()}
+        found = _arrays(self.folder / ROWS_FILE)
+        return {int(name): row for name, row in found.items() if name.isdecimal()}
 
     def weights_at(self, step: int) -> list[np.ndarray]:
         """Return the trainable weights after a step, oldest variable first."""
@@ -61,14 +65,10 @@ class Results:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    import zipfile
-
-    import numpy as np
-
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        with open_arrays(path) as archive:
+            return {name: archive[name] for name in getattr(archive, "files", ())}
+    except DamagedArraysError:
         return {}
 
 
@@ -76,16 +76,15 @@ def read_results(folder: Path) -> Results:
     """Return what a trial kept; empty where it kept nothing."""
     found = Results(folder=folder)
     try:
-        lines = (folder / RESULTS_FILE).read_text().splitlines()
+        lines = (folder / RESULTS_FILE).read_text(errors="replace").splitlines()
     except OSError:
         return found
     row = 0
     for line in lines:
         try:
-            facts = json.loads(line)
-        except ValueError:
-            break  # the trial was ended while it wrote
-        row = _take(found, facts, row)
+            row = _take(found, json.loads(line), row)
+        except _NOT_OURS:
+            break  # the trial was ended while it wrote, or the script wrote there, too
     return found
 
 

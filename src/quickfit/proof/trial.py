@@ -156,12 +156,14 @@ class Trial:
     def _unsafe(self) -> str:
         try:
             facts = json.loads((self.scratch / UNSAFE_FILE).read_text())
-        except (OSError, ValueError):
+            path = Path(facts["path"])
+            what = str(facts["what"])
+            place = f"{Path(facts['file']).name}:{facts['line']}" if "file" in facts else ""
+        # The script may have written there, too.
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return "it writes to a file that is there already"
-        path = Path(facts["path"])
         shown = path.relative_to(self.cwd) if path.is_relative_to(self.cwd) else path
-        place = f"{Path(facts['file']).name}:{facts['line']}" if "file" in facts else "the script"
-        return f"{place} {facts['what']} {shown}"
+        return f"{place or 'the script'} {what} {shown}"
 
 
 def _is_stopped(pid: int) -> bool:

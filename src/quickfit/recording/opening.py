@@ -15,7 +15,7 @@ from quickfit.recording.schema import APPLICATION_ID, FORMAT_VERSION, is_ordinar
 
 RECORD_AGAIN = "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
 WHAT_IT_IS = "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
-# A run is a few megabytes, one of days a few dozen. What is larger is not read.
+# A million steps are 7 MB, days of training a few dozen. What is larger is not read.
 MAX_FILE_BYTES = 500_000_000
 # The longest text is a user's file, at most a megabyte of which is kept.
 MAX_VALUE_BYTES = 8_000_000
@@ -80,7 +80,8 @@ def too_large(path: Path, what: str, most: int) -> RecordingError:
     """Return the error of a file that holds more than a run can have recorded."""
     return RecordingError(
         f"{path}: this recording is too large to be one of quickfit's, and is not read.\n"
-        f"Received: {what}; at most {units.size(most)} are read.\n{RECORD_AGAIN}"
+        f"Received: {what}; at most {units.size(most)} are read. A million steps take 7 MB.\n"
+        f"If it is yours, record the run again:\n    quickfit run YOUR_SCRIPT.py"
     )
 
 

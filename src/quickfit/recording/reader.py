@@ -28,7 +28,7 @@ from quickfit.recording.schema import (
 Row = dict[str, Any]  # one row: column name to text, number or None; JSON columns hold any value
 # A step that was written twice is left out. Where more than this is odd, the clock or the file is.
 MAX_ODD_STEPS_SHARE = 0.05
-# What is read of a run: 20,000 steps are 5 MB so counted. JSON takes 30 times its length in memory.
+# What is read of a run: a million steps count 14 MB. JSON takes 30 times its length in memory.
 MAX_READ_BYTES = 400_000_000
 _BYTES_OF_VALUE, _BYTES_OF_JSON = 16, 8
 _CHUNK_ROWS = 2_000

@@ -73,6 +73,11 @@ def thin(db: sqlite3.Connection, table: str) -> int:
             f" count(*) OVER (PARTITION BY {key}) AS total FROM {table})"
             " WHERE place % 2 = 0 AND place < total)"
         )
+    return count_rows(db, table)
+
+
+def count_rows(db: sqlite3.Connection, table: str) -> int:
+    """Return how many rows a table has."""
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
@@ -87,7 +92,7 @@ def seconds_of(index: int) -> float:
 
 
 def _steps_to_blocks(db: sqlite3.Connection) -> None:
-    surplus = db.execute("SELECT count(*) FROM steps").fetchone()[0] - FULL_STEPS
+    surplus = count_rows(db, "steps") - FULL_STEPS
     if surplus <= 0:
         return
     rows = db.execute(

@@ -183,6 +183,8 @@ class Writer:
         for table, bound in thinning.BOUNDS.items():
             if self._counts.get(table, 0) > self._limits[table]:
                 left = self._counts[table] = thinning.thin(db, table)
+                if table == "steps":  # what they became has a bound of its own
+                    self._counts["step_blocks"] = thinning.count_rows(db, "step_blocks")
                 # Rows of ever new loops do not merge. Then it is tried again only after the
                 # table has doubled, so that the work stays in proportion.
                 self._limits[table] = bound if left <= 0.8 * bound else 2 * left

@@ -5,6 +5,7 @@ import zipfile
 
 import pytest
 
+from quickfit.compression.sources import model_config
 from quickfit.compression.sources.model_config import contents_of
 from quickfit.errors import ModelError
 
@@ -123,4 +124,21 @@ def test_weights_alone_are_no_model(tmp_path):
     with h5py.File(path, "w") as file:
         file["kernel"] = [1.0]
     with pytest.raises(ModelError, match="this file has weights only"):
+        contents_of(path)
+
+
+def test_a_file_that_hdf5_breaks_on_is_refused_and_harms_nothing_here(tmp_path, monkeypatch):
+    path = tmp_path / "m.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    monkeypatch.setattr(model_config, "_HDF5_READER", "import os; os.abort()")
+    with pytest.raises(ModelError, match="HDF5 does not come to an end with it"):
+        contents_of(path)
+
+
+def test_an_archive_that_asks_for_gigabytes_is_refused(tmp_path):
+    path = keras_file(tmp_path / "m.keras")
+    content = path.read_bytes()
+    at = content.index(b"PK\x01\x02")
+    path.write_bytes(content[: at + 20] + b"\xff\xff\xff\x7f" + content[at + 24 :])
+    with pytest.raises(ModelError, match="larger than any model's"):
         contents_of(path)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import lzma
+import struct
+import subprocess
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +19,41 @@ from quickfit.errors import ModelError
 # JSON is `Any`: anybody may have written it.
 
 _ZIP, _HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
+# What the zip module raises for archives that are cut off, damaged or made up.
+_ZIP_FAULTS = (
+    *(zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, OverflowError),
+    *(zlib.error, lzma.LZMAError, struct.error),
+)
 # What Keras writes for things that are no objects of a class.
 _PLAIN = {"__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__"}
 _LAMBDAS = {"Lambda", "__lambda__"}
 # Parts of Keras that no layer is in; a file that names them wants something else.
 _STRANGE = ("utils", "saving", "config", "export", "trainers", "callbacks", "applications")
-_TOO_LARGE_BYTES = 1 << 28
+# The largest models have a few megabytes; JSON takes up to 30 times its length in memory.
+_TOO_LARGE_BYTES = 32_000_000
+# A whole file takes milliseconds, the start of Python a second; of a loaded machine many more.
+_CPU_S, _PATIENCE_S = 20, 120.0
+_HDF5_READER = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
+except ImportError:
+    pass
+import h5py
+try:
+    with h5py.File(sys.argv[3], "r") as file:
+        names = ("model_config", "training_config")
+        texts = [file.attrs.get(name, "{}") for name in names]
+        texts = [text.decode() if isinstance(text, bytes) else text for text in texts]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("its configuration is no text")
+        answer = {"texts": texts if "model_config" in file.attrs else None}
+except Exception as error:
+    answer = {"error": str(error)[:500]}
+print(json.dumps(answer))
+"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +112,9 @@ def _start(path: Path) -> bytes:
 def _in_zip(path: Path) -> Any:
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("config.json").file_size > _TOO_LARGE_BYTES:
+            config = archive.getinfo("config.json")
+            # Both are what the archive says: so much would be asked of memory at once.
+            if max(config.file_size, config.compress_size) > _TOO_LARGE_BYTES:
                 raise ModelError(f"{path}: its config.json is larger than any model's.")
             return json.loads(archive.read("config.json"))
     except KeyError as error:
@@ -87,26 +123,43 @@ def _in_zip(path: Path) -> Any:
         ) from error
     except RecursionError as error:  # it is a RuntimeError too
         raise ModelError(f"{path}: its config.json is nested too deeply.") from error
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (*_ZIP_FAULTS, ValueError) as error:
         raise ModelError(_damaged(path, error)) from error
 
 
 def _in_hdf5(path: Path) -> tuple[Any, Any]:
-    import h5py  # type: ignore[import-untyped]  # it has no types of its own
-
+    texts = _hdf5_texts(path)
+    if texts is None:
+        raise ModelError(
+            f"{path}: this file has weights only, without the model they belong to.\n"
+            "Save the whole model: model.save('model.keras')"
+        )
     try:
-        with h5py.File(path, "r") as file:
-            if "model_config" not in file.attrs:
-                raise ModelError(
-                    f"{path}: this file has weights only, without the model they belong to.\n"
-                    "Save the whole model: model.save('model.keras')"
-                )
-            texts = [file.attrs.get(key, "{}") for key in ("model_config", "training_config")]
-            return json.loads(texts[0]), json.loads(texts[1])
+        return json.loads(texts[0]), json.loads(texts[1])
     except RecursionError as error:
         raise ModelError(f"{path}: its configuration is nested too deeply.") from error
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
+    except ValueError as error:
         raise ModelError(_damaged(path, error)) from error
+
+
+def _hdf5_texts(path: Path) -> list[str] | None:
+    """Return the JSON of the model and of its training; None for a file of weights.
+
+    HDF5 crashes on some damaged files and never comes back from others, not even for Ctrl-C
+    (HDF5 1.14: an attribute whose message is cut). So another process reads the file first.
+    """
+    words = (json.dumps(sys.path), str(_CPU_S), str(path))
+    command = [sys.executable, "-P", "-c", _HDF5_READER, *words]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)
+        told = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
+    except subprocess.TimeoutExpired:
+        done, told = None, {}
+    if "texts" in told:
+        texts: list[str] | None = told["texts"]
+        return texts
+    how = "HDF5 does not come to an end with it" if done is None or done.returncode < 0 else ""
+    raise ModelError(_damaged(path, told.get("error") or how or "HDF5 cannot read it"))
 
 
 def _lambdas(config: Any) -> Iterator[str]:
@@ -209,7 +262,7 @@ def _others(path: Path) -> str:
     return f"\nModels there: {', '.join(found)}." if found else ""
 
 
-def _damaged(path: Path, error: Exception) -> str:
+def _damaged(path: Path, error: object) -> str:
     return (
         f"{path}: the file is damaged or not complete ({error}).\n"
         "Was it copied whole? Save the model again: model.save('model.keras')"

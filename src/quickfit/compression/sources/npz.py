@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from quickfit.arrays import DamagedArraysError, open_arrays
 from quickfit.compression.calibrating.inputs import Wanted
 from quickfit.errors import UsageError
 
@@ -31,14 +29,12 @@ def read_npz(path: Path, wanted: list[Wanted]) -> tuple[Any, Any]:
         UsageError: it is no such file, or has no pair of arrays in it.
     """
     try:
-        # Opened here: NumPy leaves a file open that it finds to be damaged.
-        with path.open("rb") as stream:
-            file = np.load(stream, allow_pickle=False)
+        with open_arrays(path) as file:
             if not hasattr(file, "files"):
                 raise UsageError(f"{path}: this is a single array. {_how()}")
             return _read(file, path, wanted)
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path}: it cannot be read ({_said(error)}). {_how()}") from error
+    except DamagedArraysError as error:
+        raise UsageError(f"{path}: it cannot be read ({error}). {_how()}") from error
 
 
 def _read(file: Any, path: Path, wanted: list[Wanted]) -> tuple[Any, Any]:
@@ -52,11 +48,6 @@ def _read(file: Any, path: Path, wanted: list[Wanted]) -> tuple[Any, Any]:
             return file[names[x]], file[names[y]]
     found = ", ".join(file.files[:8]) or "nothing"
     raise UsageError(f"{path}: which arrays of it are samples and labels? It has {found}. {_how()}")
-
-
-def _said(error: Exception) -> str:
-    text = str(error)
-    return "it holds Python objects, which are not loaded" if "allow_pickle" in text else text
 
 
 def _how() -> str:

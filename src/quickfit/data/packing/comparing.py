@@ -27,7 +27,12 @@ def begun(layout: Layout) -> dict[str, Any] | None:  # whatever JSON holds
     """
     for file in (layout.manifest, layout.plan):
         try:
-            return json_lines.read(file)
+            values = json_lines.read(file)
+            if not all(
+                isinstance(values.get(name) or {}, dict) for name in ("settings", "sources")
+            ):
+                raise ValueError("its settings or sources are no JSON object")
+            return values
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
@@ -143,7 +148,7 @@ def _change(
     before = layout.sources if layout.sources.exists() else layout.listing
     try:
         changes = list(islice(_changes(json_lines.read_lines(before), iter(listing)), 4))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, AttributeError):
         changes = []  # the numbers are enough
     some = ", ".join(changes[:_MOST_NAMES]) + (", …" if len(changes) > _MOST_NAMES else "")
     images = f"{old.get('count')} images before, {new.get('count')} now"

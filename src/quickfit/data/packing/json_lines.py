@@ -27,10 +27,17 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
     """
     with file.open(encoding="utf-8") as opened:
         for number, text in enumerate(opened, 1):
-            values = json.loads(text)
+            values = _value_of(text)
             if not isinstance(values, dict):
                 raise ValueError(f"line {number} is no JSON object")
             yield values
+
+
+def _value_of(text: str) -> Any:  # whatever JSON holds
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def write_lines(file: Path, aside: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -55,7 +62,7 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
-    values = json.loads(file.read_text(encoding="utf-8"))
+    values = _value_of(file.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise ValueError("it is no JSON object")
     return values

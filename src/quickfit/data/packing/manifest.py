@@ -123,7 +123,7 @@ def manifest_of(values: dict[str, Any], file: Path) -> Manifest:
         )
     try:
         return _checked(values)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PipelineError(
             f"{file}: the manifest is damaged: {_damage(error)}.\n"
             f"Make the pack again:\n    quickfit pack SRC {file.parent} --restart"
@@ -132,6 +132,10 @@ def manifest_of(values: dict[str, Any], file: Path) -> Manifest:
 
 def _checked(values: dict[str, Any]) -> Manifest:
     shape = values["image_shape"]
+    if len(values["classes"]) != len(values["class_counts"]):
+        raise ValueError("a count for every class")
+    if values["form"] != "original":
+        _ = values["settings"]["size"], values["settings"]["quality"]
     return Manifest(
         form=str(values["form"]),
         settings=dict(values["settings"]),
@@ -141,7 +145,7 @@ def _checked(values: dict[str, Any]) -> Manifest:
         class_counts=tuple(map(int, values["class_counts"])),
         rejected=int(values["rejected"]),
         shards=tuple(_shard(**shard) for shard in values["shards"]),
-        features=dict(values["features"]),
+        features={name: _feature(name, kind) for name, kind in values["features"].items()},
         image_shape=None if shape is None else (int(shape[0]), int(shape[1]), int(shape[2])),
         sources=dict(values["sources"]),
         files={str(name): int(crc) for name, crc in values["files"].items()},
@@ -153,6 +157,13 @@ def _shard(file: str, count: int, bytes: int, crc32c: int) -> ShardFacts:
         # A manifest from elsewhere must not lead readers out of its folder.
         raise ValueError(f"the shard {file!r} is no name of a file")
     return ShardFacts(file, int(count), int(bytes), int(crc32c))
+
+
+def _feature(name: str, kind: str) -> str:
+    # Both are part of the code that reads a pack without quickfit.
+    if not name.isidentifier() or kind not in ("bytes", "int64"):
+        raise ValueError(f"the field {name!r} of kind {kind!r}")
+    return kind
 
 
 def _damage(error: Exception) -> str:

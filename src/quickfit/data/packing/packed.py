@@ -13,6 +13,7 @@ from quickfit.data.packing.layout import Layout
 from quickfit.data.packing.manifest import Manifest
 from quickfit.data.sources.listing import UNKNOWN_LOSS
 from quickfit.data.sources.names import shown
+from quickfit.errors import PipelineError
 from quickfit.units import count, seconds, size
 
 _MOST_CLASSES = 8
@@ -79,7 +80,18 @@ class Packed:
     def _rejected(self) -> list[dict[str, Any]]:  # whatever JSON holds
         if not self.manifest.rejected:
             return []
-        return list(json_lines.read_lines(Layout(self.folder).rejected))
+        file = Layout(self.folder).rejected
+        try:
+            found = list(json_lines.read_lines(file))
+            if all(_is_rejection(values) for values in found):
+                return found
+            why = "a line in it is none that a pack writes"
+        except (OSError, ValueError) as error:
+            why = str(error)[:200]
+        raise PipelineError(
+            f"{file}: cannot be read as a list of what was left out: {why}.\n"
+            f"To see all that differs:\n    quickfit pack --verify {self.folder}"
+        )
 
     def __repr__(self) -> str:
         return f"{self.summary()}\n\n{self.reading()}"
@@ -118,6 +130,11 @@ class Packed:
             f"    dataset = quickfit.data.records({str(self.folder)!r}, batch=32{size})\n\n"
             "Or without quickfit:\n" + _indented(plain_reading(self.folder, self.manifest))
         )
+
+
+def _is_rejection(values: dict[str, Any]) -> bool:
+    is_text = all(isinstance(values.get(name), str) for name in ("path", "reason", "detail"))
+    return is_text and values["reason"] in set(Reason)
 
 
 def _is_unknown(values: dict[str, Any]) -> bool:

@@ -267,11 +267,16 @@ def _source_faults(layout: Layout, manifest: Manifest) -> Iterator[Fault]:
     """Yield what the source listed and is neither packed nor left out, and what is there twice."""
     if layout.sources.name not in manifest.files:
         return
-    missing = Counter(_paths(layout.sources))
-    for name in manifest.files:
-        if name.startswith("index/"):
-            missing.subtract(_paths(layout.folder / name))
-    missing.subtract({path: missing[path] for path in _paths(layout.rejected) if missing[path] > 0})
+    try:
+        missing = Counter(_paths(layout.sources))
+        for name in manifest.files:
+            if name.startswith("index/"):
+                missing.subtract(_paths(layout.folder / name))
+        left_out = [path for path in _paths(layout.rejected) if missing[path] > 0]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield Fault(layout.sources.name, -1, f"it cannot be compared: {str(error)[:200]}")
+        return
+    missing.subtract({path: missing[path] for path in left_out})
     for path, number in islice(((p, n) for p, n in missing.items() if n), _MOST_FAULTS):
         what = "is in no shard and was not left out" if number > 0 else "is packed too often"
         yield Fault(layout.sources.name, -1, f"{path!r} {what}")

@@ -52,8 +52,11 @@ class Index:
         """Return the name of a record's image in the source of the pack."""
         shard = int(self.shard[position])
         line = position - int(np.searchsorted(self.shard, shard))
-        lines = _list_of(self.folder, self.files[shard]).read_bytes().splitlines()
-        return str(json.loads(lines[line])["path"])
+        file = _list_of(self.folder, self.files[shard])
+        try:
+            return str(json.loads(file.read_bytes().splitlines()[line])["path"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            _differs(self.folder, f"line {line + 1} of {file.name} does not name a record")
 
     def place_of(self, position: int) -> str:
         """Return a record's shard and its number there, from 0."""

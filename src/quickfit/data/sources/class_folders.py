@@ -78,7 +78,8 @@ def _classes(gathered: Gathered, firsts: list[str], top: str) -> tuple[str, ...]
     # As Keras counts: a folder without images has its number too, so that a training and a
     # validation folder with the same classes agree on it.
     names |= set(gathered.folders)
-    names -= {item.name for item in gathered.rejected if item.reason in _NO_CLASS}
+    # A link may have the name of a folder that has images.
+    names -= {i.name for i in gathered.rejected if i.reason in _NO_CLASS} - set(firsts)
     names.discard("")
     keep = gathered.keep_odd_names
     usable = [name for name in names if is_usable(name, keep_odd_names=keep)]

@@ -140,7 +140,7 @@ class Child:
             if not isinstance(message["kind"], str):
                 raise TypeError
             return dict(message)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise self._failed(endings.garbled(line, self._known())) from None
 
     def _line(self, patience_s: float) -> bytes:

@@ -1,0 +1,3 @@
+import keras
+model = keras.Model()
+model.fit(x, batch_size=1)
