@@ -15,6 +15,7 @@ from quickfit.probes.cgroup import Limits
 from quickfit.probes.clock import Clock
 from quickfit.probes.collector import Collector
 from quickfit.probes.storage import DataFolders
+from quickfit.standard import standard
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -184,11 +185,11 @@ def open_files() -> int | None:
 def open_files_limit() -> int | None:
     """Return how many files the process may have open."""
     try:
-        import resource
+        resource = standard("resource")
     except ImportError:  # not on Windows
         return None
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
+    return None if limit == resource.RLIM_INFINITY else int(limit)
 
 
 def _kibibytes(told: int | None) -> int | None:

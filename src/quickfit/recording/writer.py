@@ -32,6 +32,7 @@ from quickfit.recording.schema import (
     create_sql,
     description,
 )
+from quickfit.standard import standard
 
 # A user file larger than this is not stored: nobody reads a report of it line by line.
 MAX_SOURCE_BYTES = 1_000_000
@@ -149,7 +150,7 @@ class Writer:
         if not self._is_lost and all(_identity(fd) == was for fd, was in self._files.items()):
             return
         if self._db is not None:
-            import ctypes  # rarely needed
+            ctypes = standard("ctypes")  # rarely needed
 
             # Closing it would write to the script's files and close them: it is never freed.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
