@@ -9,6 +9,7 @@ import threading
 import time
 
 from quickfit.probes import threads
+from quickfit.probes._descriptors import names_in
 from quickfit.probes._state import State, now
 from quickfit.probes._system_files import number, numbers, text
 from quickfit.probes.cgroup import Limits
@@ -177,7 +178,7 @@ def open_files() -> int | None:
     """Return how many files, sockets and pipes the process has open."""
     try:
         # Linux since 6.2 says it at once; before, the folder has no size.
-        return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
+        return os.stat("/proc/self/fd").st_size or len(names_in("/proc/self/fd"))
     except OSError:
         return None
 
