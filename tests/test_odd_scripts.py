@@ -21,7 +21,7 @@ from launch.sessions import (
 )
 
 ODD = Path(__file__).parent / "scripts" / "odd"
-PLAIN, TRAINS = ODD / "plain.py", ODD / "trains.py"
+PLAIN, LOOKS, TRAINS = ODD / "plain.py", ODD / "looks.py", ODD / "trains.py"
 STDIN = b"one\ntwo\nthree\nfour\n"
 TF = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""}
 
@@ -52,6 +52,11 @@ def check_same(folder, *args, flags=(), stdin=STDIN, **env):
 @pytest.mark.parametrize("case", cases(PLAIN))
 def test_a_script_is_the_same_that_does(case, tmp_path):
     check_same(tmp_path, str(PLAIN), case)
+
+
+@pytest.mark.parametrize("case", cases(LOOKS))
+def test_a_script_sees_the_same_that_looks_at(case, tmp_path):
+    check_same(tmp_path, str(LOOKS), case)
 
 
 @pytest.mark.parametrize("flags", [("-O",), ("-W", "error"), ("-OO", "-Werror", "-Xdev")], ids=str)

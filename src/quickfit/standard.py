@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _STANDARD = sys.modules["os"].__file__.rpartition("os.py")[0]  # type: ignore[union-attr]
+# Python lists compiled modules when it crashes.
+_COMPILED = "quickfit.probes._frames"
+# Where the classes of `_collections_abc` say that they are from.
+_NOT_AN_ORIGIN = "collections.abc"
 _THIRD_PARTY = ("site-packages", "dist-packages")
 _Module = type(sys)
 _Spec: "Any" = sys.modules["_frozen_importlib"].ModuleSpec
@@ -78,7 +82,8 @@ class Loading:
         sys.path[:] = self._path
         sys.meta_path.remove(self._importers)
         for name in [*sys.modules]:
-            if name not in self._before and name.partition(".")[0] != "quickfit":
+            is_ours = name.partition(".")[0] == "quickfit" and name != _COMPILED
+            if name not in self._before and not is_ours:
                 _loaded[name] = sys.modules.pop(name)
                 _hidden.add(name)
         sys.meta_path.insert(0, _HiddenModules(self._importers.imported))
@@ -118,8 +123,9 @@ class _HiddenModules:
         needed = self._needed_by(name)
         if not all(map(_is_found_the_same, {part.partition(".")[0] for part in needed})):
             return None  # the script has a module of its own among them
-        for part in needed & _hidden - {name}:
-            sys.modules[part] = _loaded[part]
+        for part in _loaded:  # in the order in which they were loaded
+            if part in needed and part in _hidden and part != name:
+                sys.modules[part] = _loaded[part]
         _hidden.difference_update(needed)
         module = _loaded[name]
         spec = _Spec(name, _Handing(module), origin=getattr(module, "__file__", None))
@@ -155,7 +161,7 @@ class _HiddenModules:
                     value, "__dict__", ()
                 )
                 file = getattr(_loaded.get(origin), "__file__", None) or ""
-                if is_python or not file.endswith(".py"):
+                if origin != _NOT_AN_ORIGIN and (is_python or not file.endswith(".py")):
                     yield origin
 
 
