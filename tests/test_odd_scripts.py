@@ -59,6 +59,20 @@ def test_a_script_sees_the_same_that_looks_at(case, tmp_path):
     check_same(tmp_path, str(LOOKS), case)
 
 
+def test_a_part_of_a_package_that_python_had_loaded_is_found(tmp_path):
+    """A `sitecustomize` loads a package, quickfit more of it, and the script the same."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.pth").write_text("import importlib, json\n")
+    (tmp_path / "train.py").write_text(
+        "import importlib.util, importlib.machinery, json.decoder, urllib.parse\n"
+        "import collections.abc, os.path, sqlite3.dbapi2\n"
+        "print(importlib.util.__name__, json.decoder.__file__, urllib.parse.__file__)\n"
+    )
+    start = f"import site; site.addsitedir({str(tmp_path / 'lib')!r})\n"
+    (tmp_path / "lib" / "sitecustomize.py").write_text(start)
+    check_same(tmp_path, "train.py", PYTHONPATH=str(tmp_path / "lib"))
+
+
 @pytest.mark.parametrize("flags", [("-O",), ("-W", "error"), ("-OO", "-Werror", "-Xdev")], ids=str)
 def test_flags_of_python_do_not_show_quickfit(flags, tmp_path):
     check_same(tmp_path, str(PLAIN), "warn", flags=flags)

@@ -144,7 +144,7 @@ class _HiddenModules:
         return needed
 
     def _used_by(self, name: str) -> "Iterator[str]":
-        module = _loaded[name]
+        module = _loaded.get(name)  # none for a package that Python had loaded before
         if not isinstance(module, _Module):
             return
         for key, value in vars(module).items():
@@ -154,7 +154,9 @@ class _HiddenModules:
                 if part not in self._found_by_import:
                     yield part
             elif isinstance(value, _Module):
-                yield value.__name__
+                public = str(getattr(value, "__name__", ""))
+                if _loaded.get(public) is value:  # `_collections_abc` has another name
+                    yield public
             elif isinstance(origin := getattr(value, "__module__", None), str):
                 # What is written in C may give its public place: `_weakref.ref` is `weakref`'s.
                 is_python = hasattr(value, "__code__") or "__dict__" in getattr(

@@ -23,7 +23,7 @@ class Mine:
 @case
 def main_module():
     main = sys.modules["__main__"]
-    print(sys.argv, sorted(vars(main)), main.__spec__, main.__file__, main.__builtins__)
+    print(sys.argv, sorted(vars(main)), main.__spec__ and main.__spec__.name, main.__file__)
     print(sys.path, sys.flags, sys.orig_argv[1:], sys.executable, sys.warnoptions, sys._xoptions)
 
 
@@ -66,7 +66,7 @@ def modules():
     import random
     import threading
 
-    print([name for name in sys.modules if name.partition(".")[0] != "quickfit"])
+    print(sorted(name for name in sys.modules if name.partition(".")[0] != "quickfit"))
     print(random.Random(1).random(), threading.active_count(), threading.enumerate()[0].name)
 
 
