@@ -1,4 +1,4 @@
-"""Builds the two compiled parts; everything else is in pyproject.toml.
+"""Builds the two compiled parts and names the command; everything else is in pyproject.toml.
 
 Without a compiler the install goes on: `quickfit.data.pixels` then resizes with Pillow, and
 `quickfit.probes` samples stacks in Python.
@@ -9,6 +9,7 @@ from setuptools import Extension, setup
 _PIXELS = "src/quickfit/data/pixels"
 
 setup(
+    scripts=["bin/quickfit"],
     ext_modules=[
         Extension(
             "quickfit.data.pixels._resample",

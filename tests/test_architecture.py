@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "quickfit"
-EVERYONE = {"arrays", "capacity", "errors", "terminal", "trust", "units"}
+EVERYONE = {"arrays", "capacity", "errors", "standard", "terminal", "trust", "units"}
 MAY_IMPORT = {
     "recording": set(),
     "findings": set(),

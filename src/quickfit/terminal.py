@@ -15,6 +15,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from quickfit.standard import standard
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,7 +38,8 @@ def escape(text: str, *, keep: str = "\n\t") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    import unicodedata  # rarely needed, and this module is loaded into every watched script
+    # Rarely needed, and this module is loaded into every watched script.
+    unicodedata = standard("unicodedata")
 
     shown, marks = [], 0
     for char in text:

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 
 QUICKFIT = (sys.executable, "-m", "quickfit")
 PYTHON = (sys.executable,)
+COMMAND = Path(__file__).parents[2] / "bin" / "quickfit"
 # Generous: a wait that is over ends the test at once, and a loaded machine is no failure.
 PATIENCE_S = 60.0
 
@@ -41,6 +43,17 @@ def outcome(
     return subprocess.run(
         command, cwd=cwd, input=stdin, env=env or clean_env(), capture_output=True, timeout=400
     )
+
+
+def installed_command(bin_folder: Path, interpreter: str = sys.executable) -> str:
+    """Return the command `quickfit` as pip installs it: a shell script beside a Python program."""
+    bin_folder.mkdir(exist_ok=True)
+    command, program = bin_folder / "quickfit", bin_folder / "quickfit-py"
+    if not command.exists():
+        program.write_text(f"#!{interpreter}\nfrom quickfit.cli.main import main\nmain()\n")
+        program.chmod(0o755)
+        shutil.copy(COMMAND, command)
+    return str(command)
 
 
 def quickfit(cwd: Path, *args: str, **how: object) -> subprocess.CompletedProcess[bytes]:

@@ -1,6 +1,8 @@
 """What is said while a script runs: the early verdict once, and later what comes up since."""
 
 import itertools
+import sqlite3
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +13,29 @@ from quickfit.findings import Location
 from quickfit.launch import follow
 from quickfit.launch.follow import BACK_OFF, FURTHER, RETRY_S, Follower, Progress, progress
 from quickfit.launch.place import Place
+from quickfit.liveness.rows import NewRows
 from quickfit.recording.folder import read_run_file
 from quickfit.recording.writer import Writer
+
+
+def make_hostile(file):
+    """Give a recording a view in place of its steps that counts without an end."""
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("DROP TABLE steps")
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+        db.execute(f"CREATE VIEW steps AS {endless} 1 AS loop, i AS begin_s, i AS end_s FROM n")
+
+
+def test_a_recording_that_is_not_quickfits_alone_is_not_asked(tmp_path):
+    writer = Writer(tmp_path, {"role": "main"})
+    for number in range(20):
+        writer.add_step(step(number, float(number)))
+    writer.close()
+    assert progress(writer.path).steps == 20
+    assert NewRows(writer.path).facts()["role"] == "main"
+    make_hostile(writer.path)
+    assert progress(writer.path) == Progress(0, 0.0)
+    assert NewRows(writer.path).facts() == {}
 
 
 def step(number, begin_s):

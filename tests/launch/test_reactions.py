@@ -3,14 +3,24 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
-from quickfit.launch import reactions
+from quickfit.launch import parent, reactions
 from quickfit.launch.place import Place
-from quickfit.launch.reactions import GRACE_S, UNANSWERED_S, Forwarder, InterruptAnswer
+from quickfit.launch.process import ScriptProcess
+from quickfit.launch.reactions import (
+    GRACE_S,
+    TERMINATE_S,
+    UNANSWERED_S,
+    FirmEnd,
+    Forwarder,
+    InterruptAnswer,
+)
 from quickfit.launch.signals import Arrival
+from quickfit.launch.target import Target
 from quickfit.liveness.rows import NewRows
 from quickfit.recording.folder import read_run_file
 
@@ -271,6 +281,75 @@ def test_a_killed_script_takes_quickfit_with_it_after_the_recording_is_closed(tm
     assert read_run_file(newest_run(tmp_path))["signal"] == "SIGKILL"
 
 
+# A main thread that waits in C for a lock that its own process holds, as after a fork in threads:
+# no line of Python runs any more, so that Python never gets to its handler of SIGINT.
+STANDS_IN_C = """
+import ctypes, sys, threading
+lock = (ctypes.c_char * 64)()
+libc = ctypes.CDLL(None)
+libc.pthread_mutex_lock(lock)
+print('ready', flush=True)
+libc.pthread_mutex_lock(lock)
+"""
+
+
+def wait_until_recorded(tmp_path):
+    """Wait until the recording shows where the main thread stands."""
+    rows = NewRows(next(newest_run(tmp_path).glob("*.sqlite")))
+    eventually(lambda: len(rows.ask("SELECT DISTINCT at_s FROM samples")) > 3, "samples")
+
+
+def test_a_second_sigint_to_quickfit_alone_ends_a_script_that_does_not_react(tmp_path):
+    with quickfit_process(tmp_path, STANDS_IN_C) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        wait_until_recorded(tmp_path)
+        process.send_signal(signal.SIGINT)
+        said = b""
+        while b"a second SIGINT ends it" not in said:
+            line = process.stderr.readline()
+            assert line, said.decode()
+            said += line
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    assert b"quickfit: the script has not reacted to SIGINT yet" in said
+    assert b"quickfit: ending the script, which has not reacted" in rest
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_a_signal_is_passed_on_while_the_recording_is_looked_at(tmp_path, monkeypatch):
+    """A look may take many seconds on a busy machine, and the script must not wait for it."""
+    looking, is_ended = threading.Event(), threading.Event()
+
+    class SlowLook:
+        def __init__(self, *args, **named):
+            pass
+
+        def poll(self):
+            looking.set()
+            assert is_ended.wait(60), "the signal was not passed on"
+
+    def send():
+        assert looking.wait(60)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    class Noticed(ScriptProcess):
+        def poll(self):
+            ending = super().poll()
+            if ending is not None:
+                is_ended.set()
+            return ending
+
+    monkeypatch.setattr(parent, "Follower", SlowLook)
+    monkeypatch.setattr(parent, "ScriptProcess", Noticed)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(WAITS)
+    threading.Thread(target=send).start()
+    seen = parent.observe(Target(script="train.py"), output=tmp_path / "run.qfrun")
+    assert seen.signal == signal.SIGTERM
+
+
 class FakeScript:
     """Remembers what it was sent."""
 
@@ -281,6 +360,20 @@ class FakeScript:
 
     def send(self, number):
         self.sent.append(number)
+
+
+def test_a_script_that_does_not_react_is_killed_when_it_had_time_to_end():
+    script, now = FakeScript(), [0.0]
+    end = FirmEnd(script, clock=lambda: now[0])
+    end.poll()
+    end.begin()
+    end.begin()
+    end.poll()
+    assert script.sent == [signal.SIGTERM]
+    now[0] = TERMINATE_S
+    end.poll()
+    end.poll()
+    assert script.sent == [signal.SIGTERM, signal.SIGKILL]
 
 
 def test_only_what_was_sent_to_us_alone_is_passed_on_after_a_grace():

@@ -8,6 +8,7 @@ import pytest
 
 from quickfit.liveness.interrupts import has_reacted
 from quickfit.liveness.rows import NewRows
+from quickfit.recording.schema import APPLICATION_ID
 
 FIT, STEP, SAVE, CLEAN = 1, 2, 3, 4
 INTERRUPTED_S = 100.2
@@ -17,6 +18,8 @@ def recording(tmp_path, windows, **facts):
     """Return a recording with the main thread's stacks of each half second, from 98.5 s on."""
     file = tmp_path / "1.sqlite"
     with closing(sqlite3.connect(file)) as db, db:
+        db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        db.execute("PRAGMA user_version=1")
         db.execute("CREATE TABLE meta (key TEXT, value TEXT)")
         db.execute("CREATE TABLE stacks (id INTEGER, role TEXT, frames TEXT)")
         db.execute("CREATE TABLE samples (at_s REAL, stack INTEGER, loop INTEGER, seen INTEGER)")

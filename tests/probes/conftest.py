@@ -14,6 +14,8 @@ PROBES = (
 class Collected:
     """Takes the rows that a writer would put on disk."""
 
+    has_lost_files = False
+
     def __init__(self):
         self.tables = {}
         self.sources = []

@@ -123,3 +123,14 @@ def test_a_forked_child_has_no_entry():
     assert os.read(read_end, 10) == b"0"
     os.close(read_end)
     os.close(write_end)
+
+
+def test_nothing_is_added_to_the_collectors_callbacks_before_a_loop_begins():
+    read = Collector()
+    before = list(gc.callbacks)
+    read.read(may_look=False)
+    assert gc.callbacks == before
+    read.read()
+    assert len(gc.callbacks) == len(before) + 1
+    read.read()
+    assert gc.callbacks == before

@@ -52,7 +52,7 @@ def test_a_system_without_proc_gives_none(state, monkeypatch):
 
     for module in (machine, cgroup, threads, storage):
         monkeypatch.setattr(module, "text", lambda path: None)
-    monkeypatch.setattr(machine.os, "listdir", nothing)
+    monkeypatch.setattr(machine, "names_in", nothing)
     monkeypatch.setattr(machine.os, "stat", nothing)
     (row,) = read(state)
     told = {name for name, value in row.items() if value is not None}
@@ -134,5 +134,5 @@ def test_a_large_heap_is_counted_more_rarely(state, monkeypatch):
 
 def test_open_files_are_counted_where_the_folder_has_no_size(monkeypatch):
     monkeypatch.setattr(machine.os, "stat", lambda path: os.stat_result((0,) * 10))
-    monkeypatch.setattr(machine.os, "listdir", lambda path: ["0", "1", "2"])
+    monkeypatch.setattr(machine, "names_in", lambda path: ["0", "1", "2"])
     assert machine.open_files() == 3

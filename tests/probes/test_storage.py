@@ -128,6 +128,6 @@ def test_a_system_without_such_a_folder_has_no_data_folders(state, monkeypatch):
     def nothing(path):
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(storage.os, "listdir", nothing)
+    monkeypatch.setattr(storage, "names_in", nothing)
     DataFolders().look(state)
     assert state.writer.rows("data_folders") == []

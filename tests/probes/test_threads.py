@@ -67,7 +67,7 @@ def system(monkeypatch):
         return f"{parts[4]} ({name}) {' '.join(fields)}\n"
 
     monkeypatch.setattr(threads, "text", text)
-    monkeypatch.setattr(threads.os, "listdir", lambda path: [str(n) for n in alive])
+    monkeypatch.setattr(threads, "names_in", lambda path: [str(n) for n in alive])
     monkeypatch.setattr(threads.time, "process_time_ns", lambda: int(30e9))
     return alive
 

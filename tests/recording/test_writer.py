@@ -294,6 +294,18 @@ def test_what_the_disk_does_not_take_can_be_dropped(tmp_path, monkeypatch):
     assert read_process(writer.path).rows("steps") == []
 
 
+def test_nothing_waits_for_a_thread_that_writes_to_files_that_were_closed(tmp_path):
+    writer = Writer(tmp_path, {"role": "main"})
+    writer.flush()
+    for number in writer._files:
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    writer.add_step(step(1))
+    with writer._flushing:  # as the background thread has it, for as long as SQLite tries
+        assert writer.has_lost_files
+        with pytest.raises(OSError, match="closed quickfit's files"):
+            writer.close()
+
+
 # -- rows that do not fit -------------------------------------------------------------------------
 
 

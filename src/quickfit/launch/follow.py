@@ -14,10 +14,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quickfit.errors import QuickfitError
+from quickfit.errors import QuickfitError, RecordingError
 from quickfit.launch.commands import run_command
 from quickfit.launch.place import Place
 from quickfit.launch.status import say
+from quickfit.recording.opening import open_growing
 from quickfit.recording.schema import PROCESS_SUFFIX
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Progress(NamedTuple):
 def progress(file: Path) -> Progress:
     """Return how far the process that writes `file` has come; nothing yet is zero."""
     try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)) as db:
+        with closing(open_growing(file, busy_s=0.1)) as db:
             steps, first, last = db.execute(_SPAN.format(of=_TRAINING)).fetchone()
             if not steps:
                 steps, first, last = db.execute(_SPAN.format(of="")).fetchone()
@@ -63,7 +64,7 @@ def progress(file: Path) -> Progress:
             return Progress(0, 0.0)
         return Progress(int(steps), float(last) - float(first))
     # The script may have written to the file, too: any value may be in it.
-    except (sqlite3.Error, ValueError, TypeError, OverflowError):
+    except (sqlite3.Error, OSError, RecordingError, ValueError, TypeError, OverflowError):
         return Progress(0, 0.0)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from quickfit.launch.interpreter import dropped_flags
 from quickfit.launch.place import Place, prepare
 from quickfit.launch.process import Ending, ScriptProcess, end_as
 from quickfit.launch.quiet import QuietWatch
-from quickfit.launch.reactions import Forwarder, InterruptAnswer, reaction_in_recording
+from quickfit.launch.reactions import FirmEnd, Forwarder, InterruptAnswer, reaction_in_recording
 from quickfit.launch.signals import SignalWatch
 from quickfit.launch.status import say
 from quickfit.launch.stderr import Relay, open_relay
@@ -175,21 +176,49 @@ def _wait(
     watches: list[Follower | QuietWatch],
     relay: Relay | None,
 ) -> Ending:
-    forwarder = Forwarder(script)
-    while (ending := script.poll()) is None:
-        is_near = answer.is_pending or forwarder.is_pending
-        arrival = signals.wait(_SHORT_TICK_S if is_near else _IDLE_TICK_S)
-        if arrival is not None:
-            forwarder.take(arrival)
-            answer.take(arrival)
-        forwarder.poll()
-        answer.poll()
-        if relay is not None:
-            relay.poll()
-        if not answer.is_pending and not answer.is_given:
-            for watch in watches:
-                watch.poll()
+    forwarder, firm_end = Forwarder(script), FirmEnd(script)
+    with _Commentary(answer, watches):
+        while (ending := script.poll()) is None:
+            is_near = answer.is_pending or forwarder.is_pending or answer.wants_end
+            arrival = signals.wait(_SHORT_TICK_S if is_near else _IDLE_TICK_S)
+            if arrival is not None:
+                forwarder.take(arrival)
+                answer.take(arrival)
+            forwarder.poll()
+            if answer.wants_end:
+                firm_end.begin()
+            firm_end.poll()
+            if relay is not None:
+                relay.poll()
     return ending
+
+
+class _Commentary:
+    """Says what is due while the script runs, on a thread of its own.
+
+    To diagnose a recording or to look at a quiet run takes a while, seconds on a busy machine: a
+    signal and the end of the script must not wait for that.
+    """
+
+    def __init__(self, answer: InterruptAnswer, watches: list[Follower | QuietWatch]) -> None:
+        self._answer = answer
+        self._watches = watches
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="quickfit-commentary", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._is_over.set()
+        self._thread.join()  # nothing is said in the middle of the report
+
+    def _run(self) -> None:
+        while not self._is_over.wait(_SHORT_TICK_S if self._answer.is_pending else _IDLE_TICK_S):
+            self._answer.poll()
+            if not self._answer.is_pending and not self._answer.is_given:
+                for watch in self._watches:
+                    watch.poll()
 
 
 def environment(

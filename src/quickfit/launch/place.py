@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Place:
         self.folder = folder
         self.working = working
         self.facts = facts
+        self._writing = threading.Lock()
 
     @property
     def shown(self) -> str:
@@ -41,11 +43,12 @@ class Place:
 
     def note(self, **facts: Any) -> None:  # plain JSON values
         """Add facts to `run.json`."""
-        self.facts.update(facts)
-        try:
-            folders.write_run_file(self.working, self.facts)
-        except OSError as error:
-            say(f"cannot write to {self.working} ({error.strerror}); the script runs on")
+        with self._writing:
+            self.facts.update(facts)
+            try:
+                folders.write_run_file(self.working, self.facts)
+            except OSError as error:
+                say(f"cannot write to {self.working} ({error.strerror}); the script runs on")
 
     def note_end(self, ending: Ending, ended_at: float | None = None) -> None:
         """Write down how and when the script ended, and what the parent used."""

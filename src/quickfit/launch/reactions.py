@@ -1,7 +1,14 @@
-"""What the parent does with a signal: pass it on, or answer a Ctrl-C with what was seen."""
+"""What the parent does with a signal: pass it on, and answer one that the script does not react to.
+
+A Ctrl-C at the terminal reaches the script by itself, and how often is its own affair. A signal
+that was sent to quickfit alone is passed on. A SIGINT that the script does not react to is answered
+with a report, and a second one that comes then ends the script. A SIGTERM needs no more than to be
+passed on: it ends a script without a handler, wherever it is; a handler is the script's own affair.
+"""
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Callable, Collection
@@ -20,6 +27,8 @@ GRACE_S = 0.3
 UNANSWERED_S = 1.0
 # Where it cannot be told whether it has reacted; and how long one that has reacted may take to end.
 UNKNOWN_S, REACTED_S = 3.0, 10.0
+# How long a script that is ended because it does not react may take to end by itself.
+TERMINATE_S = 2.0
 # How often the recording is asked.
 _ASK_S = 0.1
 # Of our own children, and of being stopped and continued, as the script itself was.
@@ -68,11 +77,40 @@ def _senders_inside(sender: int, script: int) -> Collection[int]:
     return {script} | {process.pid for process in descendants()}
 
 
+class FirmEnd:
+    """Ends a script that does not react, by SIGTERM and, if that is not enough, by SIGKILL.
+
+    Args:
+        script: the script.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, script: ScriptProcess, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._script = script
+        self._clock = clock
+        self._kill_s: float | None = None
+
+    def begin(self) -> None:
+        """Ask the script to end, once."""
+        if self._kill_s is None:
+            say("ending the script, which has not reacted", mid_run=True)
+            self._kill_s = self._clock() + TERMINATE_S
+            self._script.send(signal.SIGTERM)
+
+    def poll(self) -> None:
+        """Kill the script when it had its time."""
+        if self._kill_s is not None and self._clock() >= self._kill_s:
+            self._kill_s = math.inf
+            self._script.send(signal.SIGKILL)
+
+
 class InterruptAnswer:
     """Reports what was seen so far when the script does not react to Ctrl-C.
 
     A `fit` that waits for a stalled generator does not, and it is the run whose report is
-    wanted most. The script itself is never killed.
+    wanted most.
 
     Args:
         place: the run.
@@ -93,7 +131,11 @@ class InterruptAnswer:
         self._clock = clock
         self._since_s: float | None = None
         self._ask_s = 0.0
+        self._name = ""
+        self._is_stuck = False
         self.is_given = False
+        # A second signal to us alone has come after we said that it would end the script.
+        self.wants_end = False
 
     @property
     def is_pending(self) -> bool:
@@ -101,30 +143,39 @@ class InterruptAnswer:
         return self._since_s is not None and not self.is_given
 
     def take(self, arrival: Arrival) -> None:
-        """Note the first Ctrl-C and get ready while the script reacts to it."""
-        if arrival.number == signal.SIGINT and self._since_s is None:
+        """Note the first Ctrl-C, and one sent to us alone after we said that it was not enough."""
+        if arrival.number != signal.SIGINT:
+            return
+        if self._since_s is None:
+            self._name = "Ctrl-C" if arrival.is_from_terminal else "SIGINT"
             self._since_s = self._clock()
             self._ask_s = self._since_s + UNANSWERED_S
-            verdict.load()
+        elif self._is_stuck and not arrival.is_from_terminal:
+            self.wants_end = True
 
     def poll(self) -> None:
-        """Report once, when the time to react is over."""
+        """Report once, when the time to react is over; it may take seconds."""
         now = self._clock()
-        if self._since_s is None or self.is_given or now < self._ask_s:
+        if self._since_s is None or self.is_given:
+            return
+        verdict.load()
+        if now < self._ask_s:
             return
         self._ask_s = now + _ASK_S
         waited_s = now - self._since_s
         reacted = self._reacted(self._since_s)
         if reacted is False:
-            lead = "the script has not reacted to Ctrl-C yet"
+            lead = f"the script has not reacted to {self._name} yet"
         elif waited_s >= (UNKNOWN_S if reacted is None else REACTED_S):
-            lead = f"the script still runs {waited_s:.0f} s after Ctrl-C"
+            lead = f"the script still runs {waited_s:.0f} s after {self._name}"
         else:
             return
         self.is_given = True
         say(f"{lead}; this is what was seen so far", mid_run=True)
         verdict.print_report(self._place.working)
-        say(r"still waiting for the script; Ctrl-\ ends it at once")
+        self._is_stuck = not reacted and self._name == "SIGINT"
+        how = "a second SIGINT" if self._is_stuck else "Ctrl-\\"
+        say(f"still waiting for the script; {how} ends it at once")
 
 
 def reaction_in_recording(folder: Path, pid: int) -> Callable[[float], bool | None]:

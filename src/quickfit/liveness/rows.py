@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from quickfit.errors import RecordingError
+from quickfit.recording.opening import open_growing
 from quickfit.recording.shapes import is_number
 
 Row = dict[str, Any]  # a value may be text, a number or None; JSON columns hold any value
@@ -30,10 +32,10 @@ class NewRows:
     def ask(self, sql: str, *values: Any) -> list[Row]:
         """Return the rows of a query."""
         try:
-            with closing(self._open()) as db:
+            with closing(open_growing(self.file, busy_s=_BUSY_S)) as db:
                 db.row_factory = sqlite3.Row
                 return [dict(row) for row in db.execute(sql, values)]
-        except (sqlite3.Error, UnicodeDecodeError):
+        except (sqlite3.Error, UnicodeDecodeError, OSError, RecordingError):
             return []
 
     def newest(self, table: str, count: int) -> list[Row]:
@@ -50,10 +52,6 @@ class NewRows:
     def facts(self) -> Row:
         """Return the facts of the process."""
         return {row["key"]: value_of(row["value"]) for row in self.ask("SELECT * FROM meta")}
-
-    def _open(self) -> sqlite3.Connection:
-        address = f"{self.file.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(address, uri=True, timeout=_BUSY_S)
 
 
 def value_of(text: str | None) -> Any:  # any JSON value

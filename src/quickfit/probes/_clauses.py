@@ -7,6 +7,8 @@ import builtins
 import functools
 from collections.abc import Iterator
 
+from quickfit.standard import standard
+
 # A file longer than this is not looked through: it would stop the script for too long.
 MAX_CHARACTERS = 400_000
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -34,9 +36,8 @@ def catching_line(file: str, line: int, names: tuple[str, ...]) -> int | None:
 
 @functools.lru_cache(maxsize=8)
 def _parsed(file: str) -> ast.Module | None:
-    import linecache  # it also knows what was typed into a notebook
-
-    text = "".join(linecache.getlines(file))
+    # It also knows what was typed into a notebook.
+    text = "".join(standard("linecache").getlines(file))
     try:
         return ast.parse(text) if 0 < len(text) <= MAX_CHARACTERS else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -7,8 +7,11 @@ looks like, and without its source.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, NamedTuple
+
+from quickfit.standard import standard
 
 if TYPE_CHECKING:
     import dis
@@ -78,9 +81,8 @@ def bodies(code: CodeType) -> list[Body]:
 
 
 def _bodies(code: CodeType) -> list[Body]:
-    import dis
-
-    found = {instruction.offset: instruction for instruction in dis.get_instructions(code)}
+    instructions: Iterable[dis.Instruction] = standard("dis").get_instructions(code)
+    found = {instruction.offset: instruction for instruction in instructions}
     ends: dict[int, int] = {}
     for offset, instruction in found.items():
         # `await` and `yield from` jump back as well, without being a loop of the script.
@@ -129,9 +131,8 @@ def _reached(found: Instructions, start: int) -> set[int]:
 
 
 def _is_jump(instruction: dis.Instruction) -> bool:
-    import dis
-
-    return instruction.opcode in (*dis.hasjrel, *dis.hasjabs)
+    every = standard("dis")
+    return instruction.opcode in (*every.hasjrel, *every.hasjabs)
 
 
 def _line(instruction: dis.Instruction) -> int:

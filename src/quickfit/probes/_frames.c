@@ -11,10 +11,14 @@
 #define PY_SSIZE_T_CLEAN
 #define _GNU_SOURCE
 #include <Python.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -478,7 +482,101 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* Descriptors. A script may close every number it does not know, as a daemon does, and open files of
+ * its own under the same ones while we are at work. So a number is closed only if it still is what we
+ * opened; both is looked at while no other thread can run Python code. And nothing is read in a
+ * way that would take it from somebody else: `pread` leaves a file where it is and refuses a pipe.
+ */
+enum { MAX_FILLERS = 1024 };
+static int fillers[MAX_FILLERS];
+static int filler_count;
+static struct stat filled_with;
+
+static int is_same_file(const struct stat *one, const struct stat *two) {
+    return one->st_dev == two->st_dev && one->st_ino == two->st_ino;
+}
+
+static int close_own(int fd, const struct stat *opened) {
+    struct stat now;
+    int is_ours = fstat(fd, &now) == 0 && is_same_file(&now, opened);
+    if (is_ours)
+        close(fd);
+    return is_ours;
+}
+
+/* Return what a file says, at most so many bytes; None where it cannot be read. */
+static PyObject *read_file(PyObject *module, PyObject *args) {
+    const char *path;
+    Py_ssize_t limit, size = 0, got = 0;
+    struct stat opened;
+    if (!PyArg_ParseTuple(args, "yn", &path, &limit))
+        return NULL;
+    char *data = malloc((size_t)limit);
+    if (!data)
+        return PyErr_NoMemory();
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int is_open = fd >= 0 && fstat(fd, &opened) == 0;
+    Py_BEGIN_ALLOW_THREADS
+    while (is_open && size < limit && (got = pread(fd, data + size, (size_t)(limit - size), size)) > 0)
+        size += got;
+    Py_END_ALLOW_THREADS
+    PyObject *found = NULL;
+    if (is_open && close_own(fd, &opened) && got >= 0)
+        found = PyBytes_FromStringAndSize(data, size);
+    free(data);
+    if (found || PyErr_Occurred())
+        return found;
+    Py_RETURN_NONE;
+}
+
+/* Return the names in a folder of the system's; None where it cannot be read. */
+static PyObject *list_folder(PyObject *module, PyObject *args) {
+    const char *path;
+    struct dirent *entry;
+    if (!PyArg_ParseTuple(args, "y", &path))
+        return NULL;
+    DIR *folder = opendir(path);
+    if (!folder)
+        Py_RETURN_NONE;
+    PyObject *names = PyList_New(0);
+    while (names && (entry = readdir(folder))) {
+        PyObject *name = PyUnicode_DecodeFSDefault(entry->d_name);
+        if (!name || (entry->d_name[0] != '.' && PyList_Append(names, name) < 0))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    closedir(folder);
+    return names;
+}
+
+/* Take every free number below a limit, so that what is opened next gets one above it. */
+static PyObject *fill_numbers(PyObject *module, PyObject *number) {
+    long lowest = PyLong_AsLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    filler_count = 0;
+    int fd = (int)syscall(SYS_memfd_create, "quickfit", 1u /* MFD_CLOEXEC */);
+    if (fd < 0 || fstat(fd, &filled_with) < 0)
+        Py_RETURN_FALSE;
+    for (int last = fd; last >= 0 && filler_count < MAX_FILLERS;) {
+        fillers[filler_count++] = last;
+        last = last < lowest ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    }
+    Py_RETURN_TRUE;
+}
+
+/* Give the numbers back that are still ours. */
+static PyObject *free_numbers(PyObject *module, PyObject *unused) {
+    while (filler_count > 0)
+        close_own(fillers[--filler_count], &filled_with);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"read_file", read_file, METH_VARARGS, "Return what a file says, at most so many bytes."},
+    {"list_folder", list_folder, METH_VARARGS, "Return the names in a folder of the system's."},
+    {"fill_numbers", fill_numbers, METH_O, "Take the free numbers of files below a limit."},
+    {"free_numbers", free_numbers, METH_NOARGS, "Give back what `fill_numbers` took."},
     {"configure", configure, METH_VARARGS, "Take the layout of Python's structures; forget all."},
     {"line_of", line_of, METH_VARARGS, "Return the line of an instruction of a code object."},
     {"look", look, METH_NOARGS, "Sample every thread once, now."},

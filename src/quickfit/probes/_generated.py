@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from quickfit.probes._places import Place, absolute
+from quickfit.standard import standard
 
 # As AutoGraph writes a call; what is called is the first argument.
 _CALL = "ag__.converted_call("
@@ -123,9 +124,7 @@ def _names(code: CodeType) -> list[_Name]:
 
 
 def _own_names(code: CodeType) -> Iterator[_Name]:
-    import dis
-
-    for step in dis.get_instructions(code):
+    for step in standard("dis").get_instructions(code):
         where = step.positions
         if step.opname not in _NAMES or where is None or where.lineno is None:
             continue

@@ -49,7 +49,7 @@ class ThreadCalls:
         self.began_s = 0.0
         self.frame = 0
         self.at = 0
-        # By code, instruction and kind: a library's generator takes a batch and makes a step in one.
+        # By code, instruction and kind: a library may take a batch and make a step in one.
         self.sites: dict[tuple[int, int, str], Site] = {}
         self.written: dict[tuple[Any, ...], Site] = {}
         # Calls that make no loop, and the number of the loop they are counted in.

@@ -20,6 +20,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from quickfit.standard import standard
+
 # What is looked for lies in the first part of a state, in every version; states are larger.
 _WORDS, _WORD_BYTES = 32, 8
 # A thread that is just being born may hide those born before it, for nanoseconds.
@@ -47,7 +49,7 @@ class _Api:
     """The functions of Python's C API that are needed; none of them gives up its lock."""
 
     def __init__(self) -> None:
-        import ctypes  # rarely needed
+        ctypes = standard("ctypes")  # rarely needed
 
         def function(name: str, result: Any, *parameters: Any) -> Any:
             return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))

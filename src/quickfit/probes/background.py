@@ -46,6 +46,8 @@ COUNTERS_EVERY_S = 0.5
 MAX_PENDING = 20_000
 # A disk that refuses so often in a row will not take the rest either.
 MAX_WRITE_FAILURES = 3
+# How long the end of the script, or a fork, waits for the last rows, and how often it looks.
+MAX_LAST_WRITE_S, LOOK_EVERY_S = 10.0, 0.1
 # All quickfit threads together may use 1 % of one core. They slow down before that: the first
 # seconds, in which the sources are kept and objects are counted, cost more than the rest.
 MAX_CORE_SHARE = 0.0075
@@ -92,8 +94,12 @@ class Background:
             self._wake.release()
             if self.stacks.native is not None:
                 self.stacks.native.wake()
-            # Long enough for a slow disk; a script must not hang on us for ever.
-            self._done.acquire(timeout=10)
+            # Long enough for a slow disk; a script must not hang on us for ever, nor on files that
+            # it has closed.
+            deadline_s = now() + MAX_LAST_WRITE_S
+            while not self._done.acquire(timeout=LOOK_EVERY_S):
+                if now() > deadline_s or self.state.writer.has_lost_files:
+                    return
 
     def _run(self) -> None:
         self.stacks.start()

@@ -43,8 +43,12 @@ class Collector:
         self._seen_s = [0.0, 0.0, 0.0]
         self._look: _Look | None = None
 
-    def read(self) -> tuple[int, float | None]:
-        """Return the number of full collections so far, and the seconds in all of them."""
+    def read(self, *, may_look: bool = True) -> tuple[int, float | None]:
+        """Return the number of full collections so far, and the seconds in all of them.
+
+        Args:
+            may_look: a look may begin now.
+        """
         counts = _counts()
         grown = [after - before for before, after in zip(self._counts, counts, strict=True)]
         self._counts = counts
@@ -53,9 +57,9 @@ class Collector:
             if self._is_enough(self._look):
                 self._learn(self._look.close(), self._look.grown)
                 self._look = None
-        elif self._reads % LOOK_EVERY == 0:
+        elif may_look and self._reads % LOOK_EVERY == 0:
             self._look = _Look()
-        self._reads += 1
+        self._reads += may_look
         self._account(grown)
         return counts[2], self.total_s
 

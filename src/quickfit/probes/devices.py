@@ -15,6 +15,7 @@ from quickfit.probes._imports import Patch
 from quickfit.probes._places import user_place
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
+from quickfit.probes._system_files import text
 
 OPS = "tensorflow.python.framework.ops"
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
@@ -62,7 +63,9 @@ def _keep_request(name: str, state: State) -> None:
 
 def read_once(state: State) -> None:
     """Record the machine's accelerators, and TensorFlow's once a loop has begun."""
-    if not state.kept.get("machine_devices"):
+    # NVIDIA's library imports a dozen modules that a script may have its own files for; one that
+    # has imported TensorFlow has imported these too.
+    if "tensorflow" in sys.modules and not state.kept.get("machine_devices"):
         state.kept["machine_devices"] = True
         _put(state, "machine_accelerators", [*pci_accelerators(Path("/sys")), *_nvml_names()])
         _put(state, "cuda_visible_devices", os.environ.get("CUDA_VISIBLE_DEVICES"))
@@ -101,11 +104,8 @@ def pci_accelerators(sysfs: Path) -> list[str]:
     """
     found = []
     for device in sorted(sysfs.glob("bus/pci/devices/*")):
-        try:
-            vendor = (device / "vendor").read_text().strip()
-            kind = (device / "class").read_text().strip()[:6]
-        except OSError:
-            continue
+        vendor = (text(str(device / "vendor")) or "").strip()
+        kind = (text(str(device / "class")) or "").strip()[:6]
         if kind in _CLASSES and vendor in _VENDORS and (vendor != "0x8086" or kind == "0x1200"):
             found.append(f"{_VENDORS[vendor]} card at {device.name}")
     return found

@@ -31,6 +31,7 @@ from quickfit.probes import (
     stopping,
     tf_data,
 )
+from quickfit.probes._descriptors import high_numbers, read_bytes
 from quickfit.probes._guard import guarded
 from quickfit.probes._imports import AfterImport, Patch
 from quickfit.probes._probe import Probe
@@ -193,7 +194,7 @@ def pause(*, paused: bool) -> None:
 
 def _new_state(folder: Path, role: str) -> State:
     facts = environment.process_facts(role)
-    state = State(Writer(folder, facts))
+    state = State(Writer(folder, facts, opening=high_numbers, read=read_bytes))
     for module in _HOOKING:
         probe: Probe = module.new_probe()
         state.probes[probe.name] = probe

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass, field
 
+from quickfit.probes._descriptors import names_in
 from quickfit.probes._state import State
 from quickfit.probes._system_files import Mount, mounts, text
 
@@ -60,7 +61,7 @@ class DataFolders:
     def _opened(self) -> dict[str, str]:
         """Return the files that were not open under the same number when last looked at."""
         try:
-            numbers = os.listdir("/proc/self/fd")[:MAX_LOOKED_AT]
+            numbers = names_in("/proc/self/fd")[:MAX_LOOKED_AT]
         except OSError:
             return {}
         found = {}

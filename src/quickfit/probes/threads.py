@@ -10,11 +10,11 @@ its own unnamed threads after that is taken for tf.data too.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from dataclasses import dataclass
 
+from quickfit.probes._descriptors import names_in
 from quickfit.probes._state import State, now
 from quickfit.probes._system_files import text
 
@@ -71,7 +71,7 @@ class ThreadGroups:
     def _look(self) -> list[tuple[Thread, int, int]]:
         """Return the live threads, each with what its counters grew by."""
         try:
-            ids = [int(name) for name in os.listdir("/proc/self/task")]
+            ids = [int(name) for name in names_in("/proc/self/task")]
         except OSError:
             return []
         before, self._threads = self._threads, {}

@@ -56,7 +56,26 @@ def open_file(path: Path) -> sqlite3.Connection:
     """
     _check_magic(path)
     _check_size(path)
-    db = _connect(path)
+    return _checked(_connect(path), path)
+
+
+def open_growing(path: Path, *, busy_s: float) -> sqlite3.Connection:
+    """Return a connection that asks a file that is being written, within the same bounds.
+
+    Args:
+        path: the file of one process.
+        busy_s: how long to wait for a writer.
+
+    Raises:
+        OSError, RecordingError, sqlite3.Error: as `open_file`; there may be nothing to ask yet.
+    """
+    _check_magic(path)
+    _check_size(path)
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    return _checked(_limited(sqlite3.connect(address, uri=True, timeout=busy_s)), path)
+
+
+def _checked(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     try:
         # A file may bring its own definitions; none of them gets to call anything.
         db.execute("PRAGMA trusted_schema=OFF")

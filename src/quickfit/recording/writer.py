@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,14 @@ from quickfit.recording.schema import (
     create_sql,
     description,
 )
+from quickfit.standard import standard
 
 # A user file larger than this is not stored: nobody reads a report of it line by line.
 MAX_SOURCE_BYTES = 1_000_000
+_LOST = "the script closed quickfit's files"
+_LOOK_EVERY_S = 0.1
+# Of a larger file not even the digest is right.
+_MAX_READ_BYTES = 50 * MAX_SOURCE_BYTES
 Row = tuple[Any, ...]  # what SQLite takes: text, numbers, None
 # What SQLite says to one row that does not fit; a full disk is an OperationalError.
 _REFUSED = (
@@ -54,11 +60,22 @@ class Writer:
     Args:
         folder: the run's folder.
         facts: what `meta` says of this process.
+        opening: entered while files are opened that stay open.
+        read: returns what a file says, or None.
     """
 
-    def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        facts: dict[str, Any],
+        *,
+        opening: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+        read: Callable[[str, int], bytes | None] | None = None,
+    ) -> None:
         self.folder = folder
         self.facts = facts
+        self._opening = opening
+        self._read = read or _read
         self.path: Path | None = None
         self._db: sqlite3.Connection | None = None
         self._files: dict[int, tuple[int, int]] = {}  # what SQLite has open, by number
@@ -91,10 +108,9 @@ class Writer:
         if file in self._sources:
             return
         self._sources.add(file)
-        try:
-            data = Path(file).read_bytes()
-        except (OSError, ValueError):  # gone, a name that no file can have, or a notebook's cell
-            data = _typed(file)
+        # None: gone, a name that no file can have, or a notebook's cell.
+        data = self._read(file, _MAX_READ_BYTES)
+        data = _typed(file) if data is None else data
         if not data:
             return
         text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else ""
@@ -105,7 +121,7 @@ class Writer:
 
         A row that does not fit its table is left out, with a note per table.
         """
-        with self._flushing, _file_size_limit_as_error():
+        with self._lock(), _file_size_limit_as_error():
             self._check_files()
             db = self._db or self._open()
             taken = self._taken()
@@ -128,7 +144,7 @@ class Writer:
             if self._rows or self._step_rows:
                 self.flush()
         finally:
-            with self._flushing, _file_size_limit_as_error(), contextlib.suppress(OSError):
+            with self._lock(), _file_size_limit_as_error(), contextlib.suppress(OSError):
                 self._check_files()
                 if self._db is not None:
                     self._db.close()
@@ -140,22 +156,44 @@ class Writer:
         self._rows.clear()
         self._step_rows.clear()
 
-    def _check_files(self) -> None:
-        """Refuse to write to files that are no longer ours.
+    @property
+    def has_lost_files(self) -> bool:
+        """Whether the script has closed our files.
 
         A script may close every file it does not know, as a daemon does, and open its own under
         the same numbers: SQLite would write into those.
         """
-        if not self._is_lost and all(_identity(fd) == was for fd, was in self._files.items()):
+        files = self._files.items()
+        return self._is_lost or any(_identity(fd) != was for fd, was in files)
+
+    def _check_files(self) -> None:
+        """Refuse to write to files that are no longer ours."""
+        if not self.has_lost_files:
             return
         if self._db is not None:
-            import ctypes  # rarely needed
+            ctypes = standard("ctypes")  # rarely needed
 
             # Closing it would write to the script's files and close them: it is never freed.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
             self._db = None
         self._is_lost = True
-        raise OSError("the script closed quickfit's files")
+        raise OSError(_LOST)
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Let one thread write at a time.
+
+        Raises:
+            OSError: another one writes to files that the script has closed; SQLite tries that for
+                some ten seconds, which the script must not wait for.
+        """
+        while not self._flushing.acquire(timeout=_LOOK_EVERY_S):
+            if self.has_lost_files:
+                raise OSError(_LOST)
+        try:
+            yield
+        finally:
+            self._flushing.release()
 
     def _taken(self) -> dict[str, list[Row]]:
         taken: dict[str, list[Row]] = {}
@@ -192,10 +230,16 @@ class Writer:
     def _open(self) -> sqlite3.Connection:
         if self.path is None:
             self.path = _free_file(self.folder)
-        # Only the background thread writes, but `close` may come from another one.
-        db = sqlite3.connect(self.path, check_same_thread=False, isolation_level="DEFERRED")
+        with self._opening():
+            # Only the background thread writes, but `close` may come from another one.
+            db = sqlite3.connect(self.path, check_same_thread=False, isolation_level="DEFERRED")
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens all its files
+            except BaseException:
+                db.close()
+                raise
         try:
-            db.execute("PRAGMA journal_mode=WAL")
             # The system keeps what a killed process wrote; only a power cut could lose it.
             db.execute("PRAGMA synchronous=OFF")
             # Thinning needs scratch tables, and the temporary folder may be full.
@@ -240,6 +284,14 @@ def _file_size_limit_as_error() -> Iterator[None]:
             if signal.SIGXFSZ in signal.sigpending() and hasattr(signal, "sigtimedwait"):
                 signal.sigtimedwait([signal.SIGXFSZ], 0)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _read(file: str, limit: int) -> bytes | None:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(limit)
+    except (OSError, ValueError):
+        return None
 
 
 def _typed(file: str) -> bytes:

@@ -304,6 +304,19 @@ def close_everything():
 
 
 @case
+def close_all_numbers():
+    """Close what is open as `python-daemon` does, at a moment when nothing is expected of it."""
+    for wait_s in (0.0, 0.3, A_WHILE_S):
+        time.sleep(wait_s)
+        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        ours, theirs = os.pipe()
+        os.write(theirs, b"mine")
+        print(ours, theirs, os.read(ours, 10))
+    time.sleep(A_WHILE_S)
+    print(os.fstat(ours).st_ino == os.fstat(theirs).st_ino)
+
+
+@case
 def patch_builtins():
     real_print, real_open = builtins.print, builtins.open
 
