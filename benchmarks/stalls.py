@@ -1,7 +1,7 @@
 """Does a watched training stand still longer at the end of its epochs than an unwatched one?
 
     python benchmarks/stalls.py [--style fit …] [--only NAME …] [--runs 10] [--epochs 60]
-                                [--epoch-s 0.3] [--tree SRC] [--json FILE]
+                                [--epoch-s 0.3] [--together 1] [--tree SRC] [--json FILE]
 
 TensorFlow waits for the thread that tunes a pipeline when an iterator ends. That thread sleeps 20,
 40, 80 ms and so on, and often misses that it should end: then the script stands still for the rest
@@ -9,8 +9,9 @@ of the sleep, which is at most as long as the iterator is old (docs/decisions/00
 
 Each run is a process that trains for many short epochs, in one of three styles: `fit`, `fit` with
 validation, a `for` loop over the dataset. The ways to run it (not watched, watched, watched with
-one part of quickfit switched off) take turns, so that all of them meet the same machine. From the
-second epoch on, every time between two moments of the training loop is looked at. Printed per way:
+one part of quickfit switched off) take turns, so that all of them meet the same machine; where its
+load changes from minute to minute, `--together 2` runs neighbours at the same time. From the second
+epoch on, every time between two moments of the training loop is looked at. Printed per way:
 how many iterators ended, how many of these times were over 0.1, 1 and 5 s, the longest, how much
 time was lost in those over 0.1 s, and the CPU time of an epoch.
 
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--epoch-s", type=float, default=0.3)
+    parser.add_argument("--together", type=int, default=1, help="ways that run at the same time")
     parser.add_argument("--tree", type=Path, help="the `src` of another checkout")
     parser.add_argument("--json", type=Path, help="where all long times are written")
     options = parser.parse_args()
@@ -198,9 +201,12 @@ def main() -> None:
         script = Path(temp) / "train.py"
         script.write_text(SCRIPT)
         for turn in range(options.runs):
-            # Forwards and backwards: nobody always runs after the same one.
-            for way in taking_turns[:: -1 if turn % 2 else 1]:
-                way.run(script, options)
+            # Forwards and backwards: no way always runs after the same one.
+            in_order = taking_turns[:: -1 if turn % 2 else 1]
+            size = options.together
+            for at in range(0, len(in_order), size):
+                with ThreadPoolExecutor(size) as pool:
+                    list(pool.map(lambda way: way.run(script, options), in_order[at : at + size]))
             if options.json:
                 rows = [(way.style, way.name, way.runs) for way in taking_turns]
                 options.json.write_text(json.dumps(rows))
