@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from quickfit.probes import _borrowed
-from quickfit.probes._borrowed import Borrowed, give_back
+from quickfit.probes._borrowed import Borrowed
 
 MAIN = threading.main_thread().ident
 
@@ -24,7 +24,7 @@ def ended_on(thread, *, by_main=False):
     def look():
         borrowed = Borrowed(watch())
         owned.clear()  # the script drops its own meanwhile
-        give_back(borrowed, thread if thread else threading.get_ident())
+        borrowed.give_back(thread if thread else threading.get_ident())
         looked.append(threading.get_ident())
 
     looked = []
@@ -58,7 +58,7 @@ def test_those_that_come_before_the_main_thread_has_answered_end_there_too():
         for _ in range(50):
             borrowed = Borrowed(Iterator())
             kept.append(weakref.ref(borrowed.value, lambda _: ends.append(threading.get_ident())))
-            give_back(borrowed, MAIN)
+            borrowed.give_back(MAIN)
 
     other = threading.Thread(target=look)
     other.start()
@@ -81,3 +81,33 @@ def test_where_too_many_requests_wait_it_is_dropped_at_once(monkeypatch):
     monkeypatch.setattr(_borrowed, "_ask_main", lambda: lambda: -1)
     ended, looked = ended_on(MAIN)
     assert ended == looked
+
+
+def test_no_other_reference_is_left_when_the_main_thread_is_asked(monkeypatch):
+    gone = []
+
+    def answer():
+        _borrowed._returned.clear()  # as the main thread does, before the other goes on
+        gone.append(watch() is None)
+        return 0
+
+    monkeypatch.setattr(_borrowed, "_ask_main", lambda: answer)
+    borrowed = Borrowed(Iterator())
+    watch = weakref.ref(borrowed.value)
+    other = threading.Thread(target=borrowed.give_back, args=(MAIN,))
+    other.start()
+    other.join()
+    assert gone == [True]
+
+
+def test_nothing_ends_in_a_forked_child(monkeypatch):
+    monkeypatch.setattr(_borrowed, "_kept_in_child", [])
+    monkeypatch.setattr(_borrowed, "_ask_main", lambda: lambda: 0)
+    borrowed = Borrowed(Iterator())
+    watch = weakref.ref(borrowed.value)
+    other = threading.Thread(target=borrowed.give_back, args=(MAIN,))
+    other.start()
+    other.join()
+    _borrowed._keep_after_fork()
+    assert watch() is not None
+    assert not _borrowed._returned

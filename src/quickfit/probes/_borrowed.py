@@ -12,13 +12,14 @@ No Python code runs there: in it a Ctrl-C could be lost. Python's own interface 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 
-class Borrowed:
-    """Holds a reference until it is given back; no variable may hold it longer."""
+class _Reference:
+    """Has the identity that a set asks for; an iterator may be equal to others."""
 
     __slots__ = ("value",)
 
@@ -26,24 +27,35 @@ class Borrowed:
         self.value = value
 
 
-_returned: set[Borrowed] = set()
+_returned: set[_Reference] = set()
+_kept_in_child: list[_Reference] = []
 
 
-def give_back(borrowed: Borrowed, thread: int) -> None:
-    """Have a reference dropped by the thread it belongs to, if that is the main thread.
+class Borrowed:
+    """Holds a reference until it is given back; no variable may hold it longer."""
 
-    Args:
-        borrowed: the reference.
-        thread: the one that made the object; any but the main thread cannot be asked.
-    """
-    is_mains = thread == threading.main_thread().ident
-    if threading.get_ident() == thread or not is_mains:
-        borrowed.value = None
-        return
-    _returned.add(borrowed)
-    # With more than one in the set, the main thread has been asked and has not come to it yet.
-    if len(_returned) == 1 and _ask_main()() != 0:
-        _returned.clear()  # too many other requests wait
+    def __init__(self, value: Any) -> None:
+        self._references = [_Reference(value)]
+
+    @property
+    def value(self) -> Any:
+        """What is referred to."""
+        return self._references[0].value
+
+    def give_back(self, thread: int) -> None:
+        """Have the reference dropped by the thread it belongs to, if that is the main thread.
+
+        Args:
+            thread: the one that made the object; any but the main thread cannot be asked.
+        """
+        if threading.get_ident() == thread or thread != threading.main_thread().ident:
+            self._references.clear()
+            return
+        # The set's is the only one then: the main thread may clear it at any moment.
+        _returned.add(self._references.pop())
+        # With more than one in the set, the main thread has been asked and has not answered yet.
+        if len(_returned) == 1 and _ask_main()() != 0:
+            _returned.clear()  # too many other requests wait
 
 
 @functools.cache
@@ -57,3 +69,12 @@ def _ask_main() -> Callable[[], int]:
     clear = ctypes.cast(python.PySet_Clear, ctypes.c_void_p)
     ask = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object)
     return functools.partial(ask(("Py_AddPendingCall", python)), clear, _returned)
+
+
+def _keep_after_fork() -> None:
+    """Keep them in a forked child: to end an iterator there would wait for a thread it lacks."""
+    _kept_in_child.extend(_returned)
+    _returned.clear()
+
+
+os.register_at_fork(after_in_child=_keep_after_fork)

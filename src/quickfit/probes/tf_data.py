@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from quickfit.pipeline_model.snapshot import nodes_to_json, recent_gaps
-from quickfit.probes._borrowed import Borrowed, give_back
+from quickfit.probes._borrowed import Borrowed
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls
 from quickfit.probes._imports import Patch, patching
@@ -93,7 +93,7 @@ def _borrow(
         if borrowed.value is not None:
             read(watched, borrowed.value, state)
     finally:
-        give_back(borrowed, watched.thread)
+        borrowed.give_back(watched.thread)
 
 
 def _read_used(watched: WatchedIterator, iterator: Any, state: State) -> None:
