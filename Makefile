@@ -39,6 +39,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/short.py
 	$(BIN)/python benchmarks/lines.py
 	$(BIN)/python benchmarks/endings.py
+	$(BIN)/python benchmarks/stalls.py --only 'not watched' watched
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
 	$(BIN)/python benchmarks/examples.py
