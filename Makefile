@@ -40,6 +40,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/lines.py
 	$(BIN)/python benchmarks/endings.py
 	$(BIN)/python benchmarks/harmless.py --times 3 --beside 2
+	$(BIN)/python benchmarks/stalls.py --only 'not watched' watched
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
 	$(BIN)/python benchmarks/examples.py

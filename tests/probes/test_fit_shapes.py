@@ -1,5 +1,8 @@
 """What `fit` works on, as its frame and its compiled step tell it."""
 
+import sys
+import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +25,12 @@ def frame(parts, **given):
     adapter = SimpleNamespace(num_batches=given.pop("batches", None))
     dataset = SimpleNamespace(element_spec=parts)
     epochs = SimpleNamespace(data_adapter=adapter, _distributed_dataset=dataset)
-    return SimpleNamespace(f_locals={"epoch_iterator": epochs, **given})
+    return frame_with({"epoch_iterator": epochs, **given})
+
+
+def frame_with(names):
+    """Return what stands for the frame of `fit`."""
+    return SimpleNamespace(f_locals=names, f_trace=None, f_code=noted.__code__)
 
 
 def model(graph=None):
@@ -96,8 +104,19 @@ def test_nothing_is_noted_without_a_frame_or_without_the_names(state):
     assert noted(model(), frame(spec([None, 2])), state) == {}
 
 
+def test_what_fit_drops_is_gone(state):
+    def fit():
+        iterator = Batches()
+        seen = weakref.ref(iterator)
+        noted(model(), sys._current_frames()[threading.get_ident()], state)
+        del iterator
+        return seen()
+
+    assert fit() is None, "the iterator of the first epoch lives as long as `fit`"
+
+
 def test_an_odd_model_tells_what_it_can(state):
-    odd = SimpleNamespace(f_locals={"epoch_iterator": None})
+    odd = frame_with({"epoch_iterator": None})
     assert noted(SimpleNamespace(), odd, state) == {}
 
 

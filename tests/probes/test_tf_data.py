@@ -1,6 +1,7 @@
 """Pipelines that no loop has taken yet are recorded while nothing moves; then they are its."""
 
 import sys
+import threading
 import weakref
 from types import SimpleNamespace
 
@@ -108,3 +109,24 @@ def test_only_the_newest_are_asked(state, models):
     kept = [watch(state)[0] for _ in range(20)]
     tf_data.read_waiting(state)
     assert models == kept[-tf_data.MAX_WATCHED :]
+
+
+def test_an_iterator_that_the_script_drops_during_a_read_ends_on_its_own_thread(
+    state, models, monkeypatch
+):
+    iterator, watched = watch(state, Loop(4, "custom", None, 0.0, 0.0, 1, {}))
+    watched.thread = threading.main_thread().ident
+    owned, ends = [iterator], []
+    watching = weakref.ref(iterator, lambda _: ends.append(threading.get_ident()))
+    del iterator
+
+    def get_model_proto(_):
+        owned.clear()
+        return SimpleNamespace(output=1, nodes={})
+
+    monkeypatch.setitem(sys.modules, MODELS, SimpleNamespace(get_model_proto=get_model_proto))
+    background = threading.Thread(target=tf_data.read_pipelines, args=(state,))
+    background.start()
+    background.join()
+    assert watching() is None
+    assert ends == [watched.thread]

@@ -232,3 +232,9 @@ def test_what_is_called_and_is_no_function_does_not_train_by_that(calls):
     assert calls.begin("predict", Subject(), sys._getframe(0))
     note_training(Subject(), "apply")
     assert not calls.site.trains
+
+
+def test_no_frame_of_a_call_that_does_not_count_is_kept(calls, monkeypatch):
+    monkeypatch.setattr(_thread_calls, "user_frame", lambda _: None)
+    assert not calls.begin("function", Subject(), sys._getframe())
+    assert calls.direct is None

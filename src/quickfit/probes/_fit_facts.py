@@ -7,6 +7,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._places import Place
 from quickfit.probes._state import State
 
@@ -61,7 +62,7 @@ def _input_facts(name: str) -> dict[str, Any]:
     frame = keras_frame(name)
     adapter = None
     if frame is not None:
-        adapter = getattr(frame.f_locals.get("epoch_iterator"), "data_adapter", None)
+        adapter = getattr(read_locals(frame).get("epoch_iterator"), "data_adapter", None)
     if adapter is None:
         return {"input": "unknown"}
     kinds = {

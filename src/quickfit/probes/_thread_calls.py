@@ -89,8 +89,7 @@ class ThreadCalls:
             self.settle()
         if self.site is not None and not self._is_stale(frame):
             return False
-        self.direct = frame
-        frame = user_frame(frame)
+        direct, frame = frame, user_frame(frame)
         if frame is None:
             return False
         if kind == "next" and frame.f_code.co_flags & CO_GENERATOR:
@@ -103,6 +102,7 @@ class ThreadCalls:
                 return False
         self.frame, self.at = id(frame), frame.f_lasti
         self.aside = None
+        self.direct = direct
         at_s = now()
         loop = self.loop
         if loop is not None and loop.head is site:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from quickfit.probes import _private
+from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._label_uses import first_broadcast, shape_of, size_of
 from quickfit.probes._state import State
 
@@ -38,7 +39,7 @@ def note(model: Any, frame: FrameType | None, facts: dict[str, Any], state: Stat
     """
     if frame is None or not _are_names_there(state):
         return
-    given = frame.f_locals
+    given = read_locals(frame)
     facts.update({name: v for name in _GIVEN if (v := _whole(given.get(name))) is not None})
     # Each by itself: an odd model or dataset may lack any of them.
     with contextlib.suppress(Exception):

@@ -18,10 +18,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
+from quickfit.probes._frame_locals import keeps_no_locals, read_locals
 from quickfit.probes._held_sizes import (
     CONTAINERS,
     MAX_ITEMS,
@@ -64,9 +64,6 @@ MAX_HOLDERS = 20
 MAX_NAMES = 3
 # From a name to what it holds: `trainer.buffer["images"][3]`.
 MAX_DEPTH = 5
-# A function that asks for its local variables must find them as it left them.
-_READS_LOCALS = {"locals", "vars", "dir", "eval", "exec", "_getframe"}
-_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 
 
 class Holder:
@@ -176,9 +173,9 @@ def largest_holders(state: State, modules: list[tuple[str, dict[str, Any]]]) -> 
     for file, names in modules:
         look.namespace(names, file, "")
     for frame in _user_frames(look):
-        names = _locals(frame)
+        names = read_locals(frame)
         look.namespace(names, absolute(frame.f_code.co_filename), frame.f_code.co_name)
-        _forget(frame, names)
+        names.clear()
     for value in (*_given_to_keras(state), *_given_to_tensorflow()):
         look.follow(value, "", "", "", 0)
     holders = [holder for holder in look.holders.values() if holder.bytes >= _least(holder)]
@@ -247,10 +244,9 @@ class _Look:
             self.seen.add(id(value))
             frame = value.gi_frame
             if frame is not None and _may_look(frame.f_code):
-                names = _locals(frame)
+                names = read_locals(frame)
                 where = absolute(frame.f_code.co_filename)
                 self.namespace(names, where, frame.f_code.co_name, depth=depth + 1)
-                _forget(frame, names)
             return
         if cls is functools._lru_cache_wrapper:
             self.seen.add(id(value))
@@ -353,9 +349,7 @@ def _file_of_class(cls: type) -> str:
 
 
 def _may_look(code: CodeType) -> bool:
-    is_function = code.co_flags & _FUNCTION == _FUNCTION
-    is_users = is_user_file(code.co_filename)
-    return is_function and is_users and not _READS_LOCALS & {*code.co_names}
+    return is_user_file(code.co_filename) and keeps_no_locals(code)
 
 
 def _user_frames(look: _Look) -> list[FrameType]:
@@ -377,17 +371,6 @@ def _user_frames(look: _Look) -> list[FrameType]:
             one = one.f_back
         found += of_thread
     return found
-
-
-def _locals(frame: FrameType) -> dict[str, Any]:
-    return dict(frame.f_locals)
-
-
-def _forget(frame: FrameType, names: dict[str, Any]) -> None:
-    """Let go of the local variables; before Python 3.13 the frame itself would keep them, too."""
-    names.clear()
-    if sys.version_info < (3, 13):
-        frame.f_locals.clear()
 
 
 def _given_to_keras(state: State) -> Iterator[Any]:

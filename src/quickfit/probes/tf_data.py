@@ -6,11 +6,13 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from threading import get_ident
 from types import ModuleType
 from typing import Any
 
 from quickfit.pipeline_model.snapshot import nodes_to_json, recent_gaps
+from quickfit.probes._borrowed import Borrowed
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import notice_calls
 from quickfit.probes._imports import Patch, patching
@@ -79,16 +81,31 @@ def read_pipelines(state: State) -> None:
 def _read_pipelines(state: State) -> None:
     used = [w for w in state.iterators if w.loop is not None and not w.loop.is_over]
     for watched in used[-MAX_WATCHED:]:
-        iterator = watched.iterator()
-        if iterator is None or not watched.has_model or not _is_ready(watched, iterator):
-            continue
-        if watched.dataset_id is None or watched.was_waiting:
-            _describe(watched, iterator, state)
-        if _has_autotune(iterator):
-            _read_model(watched, iterator, state)
-        else:
-            watched.has_model = False
-            state.writer.add("notes", (now(), "no pipeline model: autotune is off"))
+        _borrow(watched, state, _read_used)
+
+
+def _borrow(
+    watched: WatchedIterator, state: State, read: Callable[[WatchedIterator, Any, State], None]
+) -> None:
+    """Read an iterator, if it is still there, so that it ends where it would without us."""
+    borrowed = Borrowed(watched.iterator())
+    try:
+        if borrowed.value is not None:
+            read(watched, borrowed.value, state)
+    finally:
+        borrowed.give_back(watched.thread)
+
+
+def _read_used(watched: WatchedIterator, iterator: Any, state: State) -> None:
+    if not watched.has_model or not _is_ready(watched, iterator):
+        return
+    if watched.dataset_id is None or watched.was_waiting:
+        _describe(watched, iterator, state)
+    if _has_autotune(iterator):
+        _read_model(watched, iterator, state)
+    else:
+        watched.has_model = False
+        state.writer.add("notes", (now(), "no pipeline model: autotune is off"))
 
 
 def read_at_step(loop: Loop, state: State) -> None:
@@ -112,12 +129,15 @@ def read_waiting(state: State) -> None:
     """
     waiting = [w for w in state.iterators if w.loop is None and w.has_model and not w.failures]
     for watched in waiting[-MAX_WATCHED:]:
-        iterator = watched.iterator()
-        if iterator is None or not _is_ready(watched, iterator) or not _has_autotune(iterator):
-            continue
-        if watched.dataset_id is None:
-            _describe(watched, iterator, state)
-        _read_model(watched, iterator, state)
+        _borrow(watched, state, _read_untaken)
+
+
+def _read_untaken(watched: WatchedIterator, iterator: Any, state: State) -> None:
+    if not _is_ready(watched, iterator) or not _has_autotune(iterator):
+        return
+    if watched.dataset_id is None:
+        _describe(watched, iterator, state)
+    _read_model(watched, iterator, state)
 
 
 def _is_ready(watched: WatchedIterator, iterator: Any) -> bool:

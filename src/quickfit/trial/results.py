@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from quickfit.probes._fit_facts import keras_frame
+from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._state import Current
 from quickfit.trial.keeper import Keeper
 from quickfit.trial.spec import Spec
@@ -50,7 +51,7 @@ def _patch_trainer(keeper: Keeper, module: ModuleType) -> None:
     @functools.wraps(init)
     def new_init(self: Any, *args: Any, **keywords: Any) -> None:
         frame = keras_frame()
-        is_training = frame is not None and "epoch_iterator" not in frame.f_locals
+        is_training = frame is not None and "epoch_iterator" not in read_locals(frame)
         init(self, *args, **keywords)
         if is_training and hasattr(self._distributed_dataset, "map"):
             self._distributed_dataset = _kept(self._distributed_dataset, keeper)

@@ -308,5 +308,63 @@ def places():
     raise RuntimeError(keras.__name__)
 
 
+@case
+def ends_iterators():
+    """Count the iterators of earlier epochs that are still there."""
+    import time
+    import weakref
+
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.data.ops.iterator_ops import OwnedIterator
+
+    made = []
+    original = OwnedIterator.__init__
+
+    def init(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        made.append(weakref.ref(self))
+
+    OwnedIterator.__init__ = init
+
+    def show(name, newest=0):
+        """Print how many are there besides the newest; who only looks at one is waited for."""
+        older = made[: len(made) - newest]
+        for _ in range(40):
+            if not any(one() for one in older):
+                break
+            time.sleep(0.05)
+        print(name, len(made), "made,", sum(one() is not None for one in older), "there")
+
+    class Show(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            # Those of this epoch: one, one for the next, and those of validation.
+            show(f"epoch {epoch}", newest=5)
+
+    ds = tf.data.Dataset.from_tensor_slices(data()).repeat(4).batch(8)
+    model = small_model()
+    how = {"epochs": 4, "verbose": 0, "callbacks": [Show()]}
+    model.fit(ds, **how)
+    show("fit")
+    model.fit(ds.filter(lambda x, y: True), validation_data=ds.take(2), **how)
+    show("fit with validation")
+    model.evaluate(ds, verbose=0)
+    show("evaluate")
+    model.predict(ds, verbose=0)
+    show("predict")
+
+    @tf.function
+    def step(x, y):
+        return tf.reduce_mean((model(x) - y) ** 2)
+
+    def by_hand():
+        for epoch in range(3):
+            for x, y in ds:
+                step(x, y)
+            show(f"by hand {epoch}")
+
+    by_hand()
+
+
 if __name__ == "__main__":
     CASES[sys.argv[1]]()
