@@ -7,6 +7,7 @@ import contextlib
 import errno
 import functools
 import io
+import itertools
 import os
 import shutil
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from quickfit.trial.shadow import Shadow
+from quickfit.trial.spec import VARIABLE
 
 # Functions of `os` by what they do to their first argument.
 READS = ("stat", "lstat", "access", "readlink", "getxattr", "listxattr")
@@ -32,6 +34,13 @@ AUDITED = {
 # Which arguments of an event name what would change, where it is not the first. A hard link is
 # a second way to the same file.
 _TARGETS = {"os.rename": slice(2), "os.link": slice(2), "os.symlink": slice(1, 2)}
+# Where an event has the open folder that a path is relative to: -1 for none.
+_FOLDERS = {
+    **dict.fromkeys(("os.remove", "os.rmdir"), slice(1, 2)),
+    **dict.fromkeys(("os.mkdir", "os.chmod", "os.symlink"), slice(2, 3)),
+    **dict.fromkeys(("os.chown", "os.utime"), slice(3, 4)),
+    **dict.fromkeys(("os.rename", "os.link"), slice(2, 4)),
+}
 _STARTS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn")
 # Programs that write nothing: Python's own `platform` and libraries ask them about the machine.
 HARMLESS = {
@@ -305,9 +314,11 @@ def watch(shadow: Shadow) -> None:
             if full is not None:
                 refuse("writes", full)
         elif event in AUDITED and args:
-            for path in args[_TARGETS.get(event, slice(1))]:
-                full = shadow.path_of(path)
-                if full is not None and not _is_no_file(event, path):
+            paths = args[_TARGETS.get(event, slice(1))]
+            folders = args[_FOLDERS.get(event, slice(0))]
+            for path, folder in itertools.zip_longest(paths, folders, fillvalue=-1):
+                full = shadow.path_of(_below(folder, path))
+                if full is not None and not _is_nothing(event, full, shadow):
                     refuse(AUDITED[event], full)
         elif event in _STARTS:
             if not _is_harmless(args):
@@ -318,9 +329,18 @@ def watch(shadow: Shadow) -> None:
     sys.addaudithook(audit)
 
 
-def _is_no_file(event: str, path: Any) -> bool:
-    is_database = event == "sqlite3.connect"
-    return is_database and (str(path) in ("", ":memory:") or "mode=memory" in str(path))
+def _below(folder: int, path: Any) -> Any:
+    """Return a path with the open folder that it is relative to, as `shutil.rmtree` gives it."""
+    if not isinstance(folder, int) or folder < 0 or isinstance(path, int):
+        return path
+    return os.path.join(f"/proc/self/fd/{folder}", os.fsdecode(path))
+
+
+def _is_nothing(event: str, full: str, shadow: Shadow) -> bool:
+    """Tell whether there is no file to harm: a database in memory, or what is not there."""
+    if event == "sqlite3.connect":
+        return full.endswith("/:memory:") or "mode=memory" in full
+    return AUDITED[event] == "deletes" and not shadow.has(full)
 
 
 def _is_harmless(args: tuple[Any, ...]) -> bool:
@@ -328,8 +348,9 @@ def _is_harmless(args: tuple[Any, ...]) -> bool:
     words = args[1] if len(args) > 1 else args[0]
     is_line = isinstance(words, str | bytes)
     words = os.fsdecode(words).split() if is_line else [os.fsdecode(word) for word in words]
-    name = os.path.basename(words[0]) if words else ""
-    if any(mark in word for word in words for mark in ">;|&$`"):
+    if is_line and any(mark in word for word in words for mark in ">;|&$`"):
         return False  # for a shell, more than one program
+    env = args[-1] if len(args) > 1 else None
     is_guarded = words[:1] == [sys.executable] and not set(_UNGUARDED) & set(words)
-    return name in HARMLESS or is_guarded
+    is_guarded = is_guarded and (env is None or {VARIABLE, "PYTHONPATH"} <= set(env))
+    return is_guarded or os.path.basename((words or [""])[0]) in HARMLESS
