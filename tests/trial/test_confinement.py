@@ -287,7 +287,8 @@ def test_the_attempts_are_real(house):
 
 # What programs and libraries do every day, which no layer may break.
 EVERYDAY = """
-import multiprocessing, os, platform, shutil, signal, sqlite3, subprocess, sys, tempfile, time
+import multiprocessing, os, platform, shutil, signal, sqlite3, subprocess, sys, tempfile
+import threading, time
 from multiprocessing import shared_memory
 import psutil
 
@@ -314,6 +315,7 @@ except FileNotFoundError:
     pass
 shutil.rmtree("gone", ignore_errors=True)
 assert open(F).read() == "precious" and open(SHM).read() == "precious"
+assert threading.main_thread().native_id == os.getpid() == threading.get_native_id()
 assert psutil.Process().pid == os.getpid() and psutil.Process().cmdline()
 assert os.path.exists(f"/proc/{os.getpid()}/status") and os.getpgrp() == os.getpid()
 with multiprocessing.get_context("fork").Pool(2) as pool:

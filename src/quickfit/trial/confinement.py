@@ -24,6 +24,7 @@ import signal
 import stat
 import struct
 import sys
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -103,6 +104,8 @@ def begin(scratch: str, *, parent: int, report: int = -1) -> frozenset[str]:
     ours.close()
     if report >= 0:
         os.close(report)
+    # Before 3.13, Python keeps the number that the thread had before the fork.
+    getattr(threading.main_thread(), "_set_native_id", lambda: None)()
     os.setsid()
     end_with_parent(signal.SIGKILL)
     layers = _restrict(scratch, spaces, theirs, asks=asks)
