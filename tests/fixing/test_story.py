@@ -42,6 +42,8 @@ def candidate(home, edit=MAP, *, kind=SAME, finding=None):
 class Proofs:
     """Stands in for the prover: answers by cause, and keeps what it was asked."""
 
+    confinement = "own namespaces"
+
     def __init__(self):
         self.claims, self.whys, self.setting = [], {}, None
 
@@ -117,6 +119,12 @@ def test_repairs_that_do_not_hold_together_are_proven_one_by_one(home, tell):
 def test_a_script_that_makes_no_step_and_has_no_repair_is_said(home, tell):
     with pytest.raises(FixError, match="ended with exit code 1: KeyError"):
         tell([candidate(home)], failure="ended with exit code 1: KeyError")
+
+
+def test_what_confined_the_trials_is_kept_and_the_users_trust_is_passed_on(home, tell):
+    found, proofs, _ = tell([candidate(home)], request=Request(run=RUN, trusts_script=True))
+    assert found.confinement == "own namespaces"
+    assert proofs.setting.trusts_script
 
 
 def test_one_accepted_fix_needs_no_proof_of_all_together(home, tell):

@@ -8,7 +8,11 @@ import time
 
 import pytest
 
+from quickfit.launch.target import Target
 from quickfit.liveness import system
+from quickfit.proof.trial import started
+
+from launch.sessions import eventually
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
 
@@ -145,3 +149,34 @@ def test_a_look_at_many_threads_is_cheap():
         thread.join()
     assert len(looked.process.tasks) >= 61
     assert min(used) < 0.02  # 2 ms on a machine of its own
+
+
+def test_a_process_has_its_own_number_where_it_is_seen_by_it():
+    assert system.number_inside(os.getpid()) == os.getpid()
+    assert system.look_inside(os.getpid()).process.pid == os.getpid()
+
+
+THREADED = """
+import os, threading, time
+thread = threading.Thread(target=time.sleep, args=(1000,), daemon=True)
+thread.start()
+child = os.fork()
+if child:
+    print(os.getpid(), thread.native_id, child, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_trial_is_numbered_as_it_numbers_itself(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "train.py").write_text(THREADED)
+    with started(Target(script="train.py"), tmp_path / "scratch", cwd=home) as trial:
+        log = trial.scratch / "stdout.log"
+        eventually(lambda: log.read_text().endswith("\n"), "it runs")
+        pid, thread, child = map(int, log.read_text().split())
+        found = system.look_inside(trial.group)
+    assert found.process.pid == pid
+    assert {pid, thread} <= set(found.process.tasks)
+    assert [one.pid for one in found.below] == [child]
+    assert list(found.below[0].tasks) == [child]

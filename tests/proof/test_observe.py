@@ -40,6 +40,7 @@ class Trial:
         self.first_s, self.step_s, self.ends_s = first_s, step_s, ends_s
         self.recording, self._failure, self.fits = folder, failure, fits
         self.why_ended = ""
+        self.group, self.has_begun, self.confinement = 2**30, True, "own namespaces"
         # Far beyond what any system gives out: there is nobody to look at.
         self.process = SimpleNamespace(pid=2**30, poll=lambda: code if self.has_ended else None)
 
@@ -78,7 +79,7 @@ def watched(monkeypatch, tmp_path):
         trial.recording.mkdir()
 
         @contextlib.contextmanager
-        def begun(target, folder, *, cwd):
+        def begun(target, folder, *, cwd, trusts_script):
             yield trial
 
         monkeypatch.setattr(module, "started", begun)

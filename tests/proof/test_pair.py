@@ -153,7 +153,7 @@ def measured(monkeypatch, tmp_path):
         begun, told, ended = [], [], []
 
         @contextlib.contextmanager
-        def started(target, folder, *, cwd, texts, holds):
+        def started(target, folder, *, cwd, texts, holds, trusts_script):
             assert holds
             trial = Trial(clock, **(second if texts else first))
             ended.append(any(other.is_ended for _, _, other in begun))

@@ -289,6 +289,8 @@ def trials(monkeypatch, tmp_path):
         def end(self, why=""):
             self.is_over, self.why = True, self.why or why
 
+        confinement = "own namespaces"
+
         def failure(self):
             return self.why
 
@@ -299,7 +301,7 @@ def trials(monkeypatch, tmp_path):
             return None
 
     @contextlib.contextmanager
-    def started(target, folder, *, cwd, texts, results_steps):
+    def started(target, folder, *, cwd, texts, results_steps, trusts_script):
         running = sum(not trial.has_ended for trial in begun)
         begun.append(Trial(clock.now_s + (1e9 if texts else 4.0)))
         assert running < 2

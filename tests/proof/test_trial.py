@@ -46,7 +46,7 @@ def said(trial, text):
 
 
 def status(trial):
-    return psutil.Process(trial.process.pid).status()
+    return psutil.Process(trial.group).status()
 
 
 def test_it_is_told_what_to_do(home):

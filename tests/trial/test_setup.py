@@ -5,6 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from quickfit.launch.target import Target
@@ -109,9 +110,9 @@ child.wait()
     with started(Target(script="train.py"), home.with_name("scratch"), cwd=home) as trial:
         log = trial.scratch / "stdout.log"
         eventually(lambda: log.read_text().endswith("\n"), "the child is started")
-        pid = int(log.read_text())
-        assert is_alive(pid)
-    eventually(lambda: not is_alive(pid), "the child is ended")
+        (child,) = psutil.Process(trial.group).children()
+        assert child.is_running()
+    assert not child.is_running()
 
 
 def test_only_the_script_itself_keeps_results_or_holds(tmp_path):

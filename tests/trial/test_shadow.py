@@ -75,7 +75,8 @@ def test_what_is_new_is_written_to_the_twin_and_read_from_there(shadow, home):
 
 def test_where_there_is_no_folder_the_error_is_the_users(shadow):
     assert shadow.to_write("no/such/x.txt") == "no/such/x.txt"
-    assert shadow.gone("gone.txt", "deletes") == "gone.txt"
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: 'gone.txt'"):
+        shadow.gone("gone.txt", "deletes")
 
 
 def test_a_saver_may_make_folders_on_the_way(shadow, home):

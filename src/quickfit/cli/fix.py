@@ -26,10 +26,15 @@ OPTIONS = {
     "--diff": False,
     "--force": False,
     "--no-proof": False,
+    "--trust-script": False,
     "--tune": False,
     "--undo": False,
     "--help": False,
 }
+TRUST_HELP = (
+    "Try the script also where the kernel cannot confine it (neither namespaces nor Landlock) and"
+    " it starts programs or writes past Python."
+)
 RUN_SUFFIXES = (".qfrun", ".sqlite")
 
 
@@ -78,6 +83,7 @@ def fix(
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="The time for all proofs: 90s, 5m, 1h.")
     ] = "5m",
+    trust_script: Annotated[bool, typer.Option("--trust-script", help=TRUST_HELP)] = False,
     tune: Annotated[
         bool,
         typer.Option(
@@ -126,7 +132,7 @@ def fix(
         write.apply_last(Path.cwd(), asked, sys.stdout)
         return
     request = asked_for(words or [], module, only or [], budget, proves=not no_proof)
-    request = dataclasses.replace(request, tunes=tune)
+    request = dataclasses.replace(request, tunes=tune, trusts_script=trust_script)
     write.fix(request, asked, out=sys.stdout, err=sys.stderr)
 
 

@@ -15,7 +15,7 @@ import typer
 
 from quickfit import terminal
 from quickfit.cli._stdout import answer_json, answer_text
-from quickfit.cli.fix import Accept
+from quickfit.cli.fix import TRUST_HELP, Accept
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ OPTIONS = {
     "--accept": True,
     "--apply": False,
     "--diff": False,
+    "--trust-script": False,
     "--undo": False,
     "--help": False,
 }
@@ -68,6 +69,7 @@ class Asked:
         also: kinds to try although the machine speaks against them.
         steps_left: that are still to be trained.
         shape: of the answer.
+        trusts_script: try a script also where the kernel cannot confine it.
     """
 
     budget: str | None
@@ -75,6 +77,7 @@ class Asked:
     also: tuple[Change, ...]
     steps_left: int | None
     shape: Format
+    trusts_script: bool = False
 
     def budget_s(self, usual_s: float) -> float:
         """Return the time for all trials.
@@ -136,6 +139,9 @@ def tune(
         list[Accept] | None,
         typer.Option(help="Of a script: write changes of this class too."),
     ] = None,
+    trust_script: Annotated[
+        bool, typer.Option("--trust-script", help=f"Of a script: {TRUST_HELP}")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", hidden=True)] = False,
 ) -> None:
     """Measure which settings make a training faster: on this machine, this model and its data.
@@ -165,7 +171,9 @@ def tune(
             "tune: no function and no script was given.\nName one:\n"
             "    quickfit tune train:build\n    quickfit tune train.py"
         )
-    asked = Asked(budget, tuple(only or ()), tuple(also or ()), steps_left, shape)
+    asked = Asked(
+        budget, tuple(only or ()), tuple(also or ()), steps_left, shape, trusts_script=trust_script
+    )
     target = script_of(words or [], module)
     with _ended_cleanly():
         if target is not None:
@@ -257,6 +265,7 @@ def _tune_script(
         only=frozenset(one.value for one in asked.only),
         steps_left=asked.steps_left,
         as_json=asked.shape is Format.JSON,
+        trusts_script=asked.trusts_script,
     )
     wanted = write.Asked(applies=applies, prints_patch=prints, accepted=accepted)
     code = tuned.tune(request, wanted, out=sys.stdout, err=sys.stderr)

@@ -55,6 +55,7 @@ class Request:
         proves: try the candidates; else they are only made.
         prefers: classes that may be written; of several ways to fix a cause, these come first.
         tunes: settings are tried as well, after the causes.
+        trusts_script: it is tried also where only Python guards the user's files.
     """
 
     target: Target | None = None
@@ -64,11 +65,12 @@ class Request:
     proves: bool = True
     prefers: frozenset[FixClass] = frozenset()
     tunes: bool = False
+    trusts_script: bool = False
 
 
 @dataclass
 class Story:
-    """What is known so far."""
+    """What is known so far; `confinement` is what kept the trials from doing harm."""
 
     recording: Recording
     diagnosis: Diagnosis
@@ -80,6 +82,7 @@ class Story:
     together: Outcome | None = None
     is_interrupted: bool = False
     is_trusted: bool = True
+    confinement: str = ""
 
     @property
     def home(self) -> Path:
@@ -134,6 +137,7 @@ def told(request: Request, err: TextIO) -> Story:
         budget = Budget(request.budget_s)
         ticker = Ticker(err, lambda: budget.left_s)
         setting = setting_of(story, scratch, seen.first_s)
+        setting = replace(setting, trusts_script=request.trusts_script)
         prover = Prover(setting, budget, ticker.tell, failure=seen.failure)
         more = partial(prove_settings, story, prover, budget, ticker, scratch)
         try:
@@ -144,6 +148,7 @@ def told(request: Request, err: TextIO) -> Story:
             story.is_interrupted = True
         finally:
             ticker.clear()
+        story.confinement = prover.confinement or story.confinement
         return story
 
 
@@ -159,7 +164,13 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
         target, cwd, is_trusted = request.target, Path.cwd(), True
         target.check()
         ticker.begin(f"watching {target.name}, with everything it writes kept apart")
-        seen = observe(target, scratch / "observed", cwd=cwd, tell=ticker.tell)
+        seen = observe(
+            target,
+            scratch / "observed",
+            cwd=cwd,
+            tell=ticker.tell,
+            trusts_script=request.trusts_script,
+        )
         ticker.clear()
         recording = read(_kept(seen.recording, target))
     story = Story(
@@ -169,6 +180,7 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
         target,
         cwd,
         is_trusted=is_trusted,
+        confinement=seen.confinement,
     )
     return story, seen
 

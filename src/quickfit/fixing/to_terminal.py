@@ -135,8 +135,10 @@ def _write_advice(one: Unrecognised, story: Story, console: Console) -> None:
 
 def _write_end(story: Story, console: Console) -> None:
     took_s = sum(o.took_s for o in (*story.outcomes, *([story.together] if story.together else ())))
+    if story.confinement:
+        console.print(f"\ntrials: {story.confinement}", style="dim")
     if took_s:
-        console.print(f"\nThe proof took {units.seconds(took_s)}. ", style="dim")
+        console.print(f"The proof took {units.seconds(took_s)}. ", style="dim")
     if story.is_interrupted:
         console.print("Interrupted: this is what was known by then.", style="bold")
     if not story.outcomes and not story.without:

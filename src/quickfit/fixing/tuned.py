@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -54,6 +54,7 @@ class TuneRequest:
         only: the kinds that are tried; none for all.
         steps_left: how many steps are still to be trained; None for what the script says.
         as_json: print what was found as JSON.
+        trusts_script: it is tried also where only Python guards the user's files.
     """
 
     target: Target
@@ -62,6 +63,7 @@ class TuneRequest:
     only: frozenset[str] = frozenset()
     steps_left: int | None = None
     as_json: bool = False
+    trusts_script: bool = False
 
 
 @dataclass
@@ -144,7 +146,9 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
         count = sum(offer.change is not None for offer in offers)
         check_budget(story.target, budget, pace, count)
         ticker = Ticker(err, lambda: budget.left_s)
-        prover = Prover(setting_of(story, scratch, seen.first_s), budget, ticker.tell)
+        setting = setting_of(story, scratch, seen.first_s)
+        setting = replace(setting, trusts_script=request.trusts_script)
+        prover = Prover(setting, budget, ticker.tell)
         bench = Bench(prover, budget, story.sources, TrialFolders(scratch), tuned.training)
         try:
             with ticker.beating():
@@ -159,7 +163,7 @@ def found(request: TuneRequest, err: TextIO) -> Tuned:
 
 def _watched(request: TuneRequest, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     try:
-        return begun(Request(request.target), scratch, ticker)
+        return begun(Request(request.target, trusts_script=request.trusts_script), scratch, ticker)
     except FixError as error:
         why, is_of_fixes, _ = str(error).partition(OF_FIXES)
         if not is_of_fixes:

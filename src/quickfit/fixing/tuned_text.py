@@ -50,6 +50,8 @@ def write_tuned(tuned: Tuned, stream: TextIO, *, color: bool) -> None:
         console.print(CLASSES, style="dim")
     _write_reasons(rows, console)
     _write_advice(tuned, console)
+    if tuned.story.confinement:
+        console.print(f"trials: {tuned.story.confinement}", style="dim")
     terminal.write(stream, written.getvalue(), painted=color)
 
 

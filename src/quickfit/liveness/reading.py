@@ -50,9 +50,9 @@ class SceneReader:
         *,
         log_lines: Callable[[], list[Row]] = list,
         clock: Callable[[], float] = time.perf_counter,
-        look: Callable[[int], system.Look | None] = system.look,
+        look: Callable[[int], system.Look | None] = system.look_inside,
     ) -> None:
-        self._rows = recorded_by(folder, pid)
+        self._rows = recorded_by(folder, system.number_inside(pid))
         self._processes = Processes(folder, pid, look=look)
         self._clock, self._log_lines = clock, log_lines
         self._counters = Counters()

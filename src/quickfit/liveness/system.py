@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
@@ -92,6 +93,32 @@ def look(pid: int, *, clock: Callable[[], float] = time.monotonic) -> Look | Non
     if process is None:
         return None
     return Look(clock(), process, tuple(_below(process, depth=4)))
+
+
+def look_inside(pid: int, *, clock: Callable[[], float] = time.monotonic) -> Look | None:
+    """Look at a process, and number it, its threads and those below as they number themselves.
+
+    A trial has processes of its own, numbered from 1, and so they are recorded.
+    """
+    found = look(pid, clock=clock)
+    if found is None or number_inside(pid) == pid:
+        return found
+    below = tuple(_renumbered(process) for process in found.below)
+    return Look(found.at_s, _renumbered(found.process), below)
+
+
+def _renumbered(process: ProcessLook) -> ProcessLook:
+    pid = process.pid
+    tasks = {number_inside(pid, number): task for number, task in process.tasks.items()}
+    return replace(process, pid=number_inside(pid), tasks=tasks)
+
+
+def number_inside(pid: int, task: int | None = None) -> int:
+    """Return the number that a process, or a thread of it, has for itself; the same elsewhere."""
+    number = pid if task is None else task
+    status = _text(f"/proc/{pid}/task/{number}/status") or ""
+    found = re.search(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE)
+    return int(found[1]) if found else number
 
 
 def uptime_s() -> float:

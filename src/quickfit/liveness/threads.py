@@ -82,7 +82,8 @@ class Processes:
         self, folder: Path, pid: int, *, look: Callable[[int], system.Look | None]
     ) -> None:
         self._folder, self._pid, self._ask_system = folder, pid, look
-        self._rows = recorded_by(folder, pid)
+        self._number = system.number_inside(pid)
+        self._rows = recorded_by(folder, self._number)
         self._stacks = Stacks(self._rows)
         self._before: system.Look | None = None
         self._now: system.Look | None = None
@@ -140,7 +141,7 @@ class Processes:
     def _most_seen(self, seen: dict[str, Counter[int]]) -> list[tuple[int | None, str, int]]:
         """Return a thread of each role; without numbers only the main thread's is known."""
         stacks = [(role, most_seen(counts)) for role, counts in seen.items()]
-        main = self._pid
+        main = self._number
         return [(main if r == "main" else None, r, s) for r, s in stacks if s is not None]
 
     def _task(self, native_id: int | None) -> tuple[float | None, str, str, float | None]:

@@ -31,11 +31,13 @@ class Observed:
         recording: its folder.
         first_s: the time to its first step; 0 where it made none.
         failure: why it made no step; empty where it did.
+        confinement: what confined it, in a few words.
     """
 
     recording: Path
     first_s: float
     failure: str = ""
+    confinement: str = ""
 
     def unprovable(self, name: str) -> FixError:
         """Return the error that says so, for whoever has no repair for it either."""
@@ -46,25 +48,37 @@ class Observed:
 
 
 def observe(
-    target: Target, folder: Path, *, cwd: Path, tell: Callable[[str], None] = lambda text: None
+    target: Target,
+    folder: Path,
+    *,
+    cwd: Path,
+    tell: Callable[[str], None] = lambda text: None,
+    trusts_script: bool = False,
 ) -> Observed:
     """Run a script without harm to anything, until enough was seen, it ends, or stands still.
+
+    Args:
+        target: the script and its arguments.
+        folder: for its scratch folder.
+        cwd: where the user runs it.
+        tell: called with how far it is.
+        trusts_script: run it also where only Python guards the user's files.
 
     Raises:
         FixError: it cannot be tried safely.
     """
     began_s = time.monotonic()
-    with started(target, folder, cwd=cwd) as trial:
+    with started(target, folder, cwd=cwd, trusts_script=trusts_script) as trial:
         place = Place(trial.recording, trial.recording, run_facts(target, cwd))
         place.note()
         first_s = _watch(trial, place, tell)
         failure = trial.failure() or _silence(place)
         exit_code = trial.process.poll()
-        place.note(exit_code=exit_code)
+        place.note(exit_code=exit_code, confinement=trial.confinement)
     if first_s is not None:
-        return Observed(trial.recording, first_s - began_s)
+        return Observed(trial.recording, first_s - began_s, confinement=trial.confinement)
     missing = NO_TRAINING if exit_code == 0 else NO_STEP
-    seen = Observed(trial.recording, 0.0, failure or missing)
+    seen = Observed(trial.recording, 0.0, failure or missing, trial.confinement)
     if trial.is_unsafe:
         raise seen.unprovable(target.name)
     return seen
@@ -80,7 +94,7 @@ def _silence(place: Place) -> str:
 def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | None:
     """Wait until enough was seen; return when the first step was."""
     began_s, first_s = time.monotonic(), None
-    quiet = QuietWatch(place, trial.process.pid)
+    quiet: QuietWatch | None = None
     limit = MEMORY_SHARE * free_memory_bytes()
     while not trial.has_ended:
         time.sleep(_POLL_S)
@@ -88,7 +102,10 @@ def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | N
         now_s = time.monotonic()
         tell(f"{steps} steps")
         if not steps:
-            quiet.poll()
+            if quiet is None and trial.has_begun:
+                quiet = QuietWatch(place, trial.group)
+            if quiet is not None:
+                quiet.poll()
             if _silence(place):
                 break
         if first_s is None and steps:

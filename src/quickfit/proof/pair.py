@@ -52,6 +52,7 @@ class Setting:
         counts_start: the time before the first step counts, and trials start one by one.
         patience_s: how long a trial may take to its first step.
         in_turns: whether two trials fit into memory at once.
+        trusts_script: trials are made also where only Python guards the user's files.
     """
 
     target: Target
@@ -60,6 +61,7 @@ class Setting:
     counts_start: bool = False
     patience_s: float = 120.0
     in_turns: bool = True
+    trusts_script: bool = False
 
 
 def measure_pair(
@@ -84,7 +86,12 @@ def measure_pair(
             folder = setting.folder / f"pair{number}-{who}"
             trials[who] = stack.enter_context(
                 started(
-                    setting.target, folder, cwd=setting.cwd, texts=versions[who].texts, holds=True
+                    setting.target,
+                    folder,
+                    cwd=setting.cwd,
+                    texts=versions[who].texts,
+                    holds=True,
+                    trusts_script=setting.trusts_script,
                 )
             )
             if setting.counts_start or not setting.in_turns:

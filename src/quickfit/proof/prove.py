@@ -77,6 +77,8 @@ class Prover:
         self._pair_s = PAIR_S
         self._trials = 0
         self._originals: tuple[_Kept, _Kept] | None = None
+        # What confined the trials, in a few words; empty before the first.
+        self.confinement = ""
         if failure:
             nothing = _Kept(Results(), failure, 0, is_over=True)
             self._originals = (nothing, nothing)
@@ -146,10 +148,12 @@ class Prover:
                             cwd=self._setting.cwd,
                             texts=texts,
                             results_steps=RESULT_STEPS,
+                            trusts_script=self._setting.trusts_script,
                         )
                     )
                 )
             self._wait(trials)
+            self.confinement = trials[0].confinement
             return [_kept(trial) for trial in trials]
 
     def _wait(self, trials: Sequence[Trial]) -> None:

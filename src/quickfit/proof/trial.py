@@ -24,7 +24,8 @@ from quickfit.launch.process import signal_name
 from quickfit.launch.target import Target
 from quickfit.measuring.interleave import pause, resume
 from quickfit.recording.reader import Recording, read
-from quickfit.trial import setup
+from quickfit.trial import confinement, setup
+from quickfit.trial.shadow import SHARED_MEMORY
 from quickfit.trial.spec import (
     EXIT_NOT_BEGUN,
     EXIT_UNSAFE,
@@ -38,6 +39,13 @@ RUNNER = Path(setup.__file__).with_name("runner.py")
 SEED = 20_259
 # A trial that takes more than this share of the memory that was free is ended.
 MEMORY_SHARE = 0.9
+# What is said of a script that may write past Python, where the kernel does not stop it.
+TRUSTED = (
+    ", and this kernel has neither namespaces nor Landlock to confine it."
+    " If you trust the script: --trust-script"
+)
+# How long the keeper of a trial may take to end it.
+KEEPER_S = 10.0
 _POLL_S = 0.1
 
 
@@ -45,6 +53,8 @@ _POLL_S = 0.1
 class Trial:
     """One run of the script.
 
+    `process` is the keeper of the trial and `script_pid` the script's own process, whose number
+    and layers (see `confinement`) the keeper says at the descriptor `report`; None until then.
     `spans` are the times in which it was let run, by the monotonic clock; the last one may be open.
     """
 
@@ -55,6 +65,9 @@ class Trial:
     spans: list[list[float]] = field(default_factory=list)
     why_ended: str = ""
     peak_bytes: int = 0
+    report: int = -1
+    script_pid: int | None = None
+    layers: frozenset[str] | None = None
 
     @property
     def recording(self) -> Path:
@@ -83,12 +96,43 @@ class Trial:
         """Tell whether it is let run."""
         return bool(self.spans) and len(self.spans[-1]) == 1 and not self.has_ended
 
+    @property
+    def group(self) -> int:
+        """The process group of the script."""
+        self._hear()
+        return self.script_pid or self.process.pid
+
+    def _hear(self) -> None:
+        """Take what the keeper says of the script, once."""
+        if self.report < 0:
+            return
+        with contextlib.suppress(BlockingIOError):
+            number, _, layers = os.read(self.report, 1000).decode().partition(" ")
+            os.close(self.report)
+            self.report = -1
+            if number:
+                self.script_pid = int(number)
+                self.layers = frozenset(filter(None, layers.strip().split(",")))
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether the script has a process, and its layers are known."""
+        self._hear()
+        return self.layers is not None
+
+    @property
+    def confinement(self) -> str:
+        """What confines it, in a few words; empty until that is known."""
+        return (
+            confinement.summary(self.layers) if self.has_begun and self.layers is not None else ""
+        )
+
     def is_held(self) -> bool:
         """Tell whether it has stopped itself; the time it says is the end of its first span."""
         if len(self.spans[-1]) == 1:
             with contextlib.suppress(OSError, ValueError):
                 held_s = float((self.scratch / HELD_FILE).read_text())
-                if _is_stopped(self.process.pid):
+                if _is_stopped(self.group):
                     self.spans[-1].append(held_s)
         return len(self.spans[-1]) == 2
 
@@ -96,24 +140,39 @@ class Trial:
         """Stop all its processes where they are."""
         if len(self.spans[-1]) == 1:
             with contextlib.suppress(ProcessLookupError):
-                pause(self.process.pid)
+                pause(self.group)
             self.spans[-1].append(time.monotonic())
 
     def go_on(self) -> None:
         """Let its processes go on."""
         if len(self.spans[-1]) == 2 and not self.has_ended:
             self.spans.append([time.monotonic()])
-            with contextlib.suppress(ProcessLookupError):
-                resume(self.process.pid)
+            for group in {self.group, self.process.pid}:  # it may have been held very early
+                with contextlib.suppress(ProcessLookupError):
+                    resume(group)
 
     def end(self, why: str = "") -> None:
         """End it, with all it started."""
         self.why_ended = self.why_ended or why
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._kill()
         if self.spans and len(self.spans[-1]) == 1:
             self.spans[-1].append(time.monotonic())
+
+    def _kill(self) -> None:
+        """End all processes; the keeper finds those that have left the group."""
+        if sys.platform.startswith("linux") and not self.has_ended:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(KEEPER_S)
+        if not self.has_ended:
+            for group in {self.group, self.process.pid}:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signal.SIGKILL)
+            self.process.wait()
+        self._hear()
+        if self.report >= 0:
+            os.close(self.report)
+            self.report = -1
 
     def check_memory(self, limit_bytes: float) -> bool:
         """End a trial that takes more memory than there is; tell whether it was."""
@@ -163,7 +222,8 @@ class Trial:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return "it writes to a file that is there already"
         shown = path.relative_to(self.cwd) if path.is_relative_to(self.cwd) else path
-        return f"{place or 'the script'} {what} {shown}"
+        trusted = TRUSTED if "can_be_trusted" in facts else ""
+        return f"{place or 'the script'} {what} {shown}{trusted}"
 
 
 def _is_stopped(pid: int) -> bool:
@@ -221,6 +281,7 @@ def started(
     results_steps: int = 0,
     holds: bool = False,
     stop: dict[str, float] | None = None,
+    trusts_script: bool = False,
 ) -> Iterator[Trial]:
     """Start a trial; end it, and remove what it wrote but its recording, on the way out.
 
@@ -232,6 +293,7 @@ def started(
         results_steps: keep batches, losses and weights of so many steps.
         holds: it stops itself at the end of its first step.
         stop: end it early at a step boundary, as `quickfit run` does.
+        trusts_script: try it also where only Python guards the user's files.
     """
     scratch = folder.resolve()
     for name in ("run.qfrun", "tmp", "shadow", "cuda", "edited"):
@@ -240,13 +302,29 @@ def started(
     for number, (path, text) in enumerate((texts or {}).items()):
         files[path] = str(scratch / "edited" / f"{number}.py")
         Path(files[path]).write_bytes(text)
-    script = str(cwd / target.script) if target.script else ""
-    kept = {"results_steps": results_steps, "holds": holds}
-    run = {"script": script, "module": target.module or "", "args": target.args}
-    spec = Spec(str(scratch), os.getpid(), files, SEED, **kept, **run)  # type: ignore[arg-type]
+    report, report_end = os.pipe()
+    os.set_blocking(report, False)
+    spec = Spec(
+        str(scratch),
+        os.getpid(),
+        files,
+        SEED,
+        results_steps=results_steps,
+        holds=holds,
+        script=str(cwd / target.script) if target.script else "",
+        module=target.module or "",
+        args=target.args,
+        report=report_end,
+        trusts_script=trusts_script,
+        shared_memory=_names_in(SHARED_MEMORY),
+    )
     env = environment(scratch / "run.qfrun", stop) | setup.environment(str(scratch))
     env[VARIABLE] = str(spec.write())
-    trial = Trial(_popen(env, scratch, cwd), scratch, target, cwd)
+    try:
+        process = _popen(env, scratch, cwd, report_end)
+    finally:
+        os.close(report_end)
+    trial = Trial(process, scratch, target, cwd, report=report)
     trial.spans.append([time.monotonic()])
     try:
         yield trial
@@ -256,7 +334,14 @@ def started(
             shutil.rmtree(scratch / name, ignore_errors=True)
 
 
-def _popen(env: dict[str, str], scratch: Path, cwd: Path) -> subprocess.Popen[bytes]:
+def _names_in(folder: str) -> tuple[str, ...]:
+    try:
+        return tuple(os.listdir(folder))
+    except OSError:
+        return ()
+
+
+def _popen(env: dict[str, str], scratch: Path, cwd: Path, report: int) -> subprocess.Popen[bytes]:
     with (scratch / "stdout.log").open("wb") as out, (scratch / "stderr.log").open("wb") as err:
         return subprocess.Popen(
             [sys.executable, *interpreter_flags(), str(RUNNER)],
@@ -266,4 +351,5 @@ def _popen(env: dict[str, str], scratch: Path, cwd: Path) -> subprocess.Popen[by
             stdout=out,
             stderr=err,
             start_new_session=True,
+            pass_fds=(report,),
         )

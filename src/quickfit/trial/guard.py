@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import errno
 import functools
 import io
+import itertools
 import os
 import shutil
 import sys
@@ -13,11 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from quickfit.trial.shadow import Shadow
+from quickfit.trial.spec import VARIABLE
 
 # Functions of `os` by what they do to their first argument.
 READS = ("stat", "lstat", "access", "readlink", "getxattr", "listxattr")
 REMOVES = ("remove", "unlink", "rmdir")
-CHANGES = ("chmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr", "mkfifo")
+CHANGES = ("chmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr")
+MAKES = ("mkfifo", "mknod")
 MOVES = ("rename", "replace", "renames")
 # What the audit hook stops where the kernel does not: these go past the functions above.
 AUDITED = {
@@ -25,10 +29,34 @@ AUDITED = {
     **dict.fromkeys(("os.truncate", "os.chmod", "os.chown", "os.utime"), "changes"),
     **dict.fromkeys(("os.setxattr", "os.removexattr"), "changes"),
     **dict.fromkeys(("os.rename", "os.link", "os.symlink", "os.mkdir"), "writes"),
-    **dict.fromkeys(("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn"), "starts"),
+    "sqlite3.connect": "opens",
 }
-# Which arguments of an event name what would change, where it is not the first.
-_TARGETS = {"os.rename": slice(2), "os.link": slice(1, 2), "os.symlink": slice(1, 2)}
+# Which arguments of an event name what would change, where it is not the first. A hard link is
+# a second way to the same file.
+_TARGETS = {"os.rename": slice(2), "os.link": slice(2), "os.symlink": slice(1, 2)}
+# Where an event has the open folder that a path is relative to: -1 for none.
+_FOLDERS = {
+    **dict.fromkeys(("os.remove", "os.rmdir"), slice(1, 2)),
+    **dict.fromkeys(("os.mkdir", "os.chmod", "os.symlink"), slice(2, 3)),
+    **dict.fromkeys(("os.chown", "os.utime"), slice(3, 4)),
+    **dict.fromkeys(("os.rename", "os.link"), slice(2, 4)),
+}
+_STARTS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn")
+# Programs that write nothing: Python's own `platform` and libraries ask them about the machine.
+HARMLESS = {
+    *("uname", "hostname", "nproc", "lscpu", "lspci", "free", "df", "getconf", "ldconfig"),
+    *("nvidia-smi", "rocm-smi", "rocminfo", "sysctl", "sw_vers", "which", "true", "echo"),
+}
+# Flags with which Python leaves out what guards it.
+_UNGUARDED = ("-S", "-I", "-E")
+# Functions of C that a script might look up to write past Python.
+_OF_C = {
+    *("open", "open64", "openat", "creat", "fopen", "fopen64", "truncate", "truncate64"),
+    *("unlink", "unlinkat", "remove", "rmdir", "rename", "renameat", "renameat2", "link"),
+    *("linkat", "symlink", "mkdir", "mkdirat", "chmod", "fchmod", "fchmodat", "chown", "fchown"),
+    *("lchown", "utime", "utimes", "utimensat", "futimens", "setxattr", "system", "popen"),
+    *("execv", "execve", "execvp", "posix_spawn", "kill", "syscall"),
+}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -44,7 +72,8 @@ def install(shadow: Shadow) -> None:
     os.getcwd = _getcwd(shadow, os.getcwd)
     os.getcwdb = lambda: os.fsencode(os.getcwd())
     shutil.rmtree = _rmtree(shadow, shutil.rmtree)  # type: ignore[assignment]
-    for names, wrap in ((READS, _reading), (REMOVES, _removing), (CHANGES, _changing)):
+    wraps = ((READS, _reading), (REMOVES, _removing), (CHANGES, _changing), (MAKES, _making))
+    for names, wrap in wraps:
         for name in names:
             if hasattr(os, name):
                 setattr(os, name, wrap(shadow, getattr(os, name)))
@@ -201,7 +230,8 @@ def _getcwd(shadow: Shadow, original: Callable[[], str]) -> Callable[[], str]:
 def _rmtree(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def rmtree(path: Any, *args: Any, **keywords: Any) -> Any:
-        path = shadow.gone(path, "deletes")
+        with contextlib.suppress(FileNotFoundError):  # which the function says, or ignores
+            path = shadow.gone(path, "deletes")
         return None if path is None else original(path, *args, **keywords)
 
     return rmtree
@@ -237,6 +267,16 @@ def _changing(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any
     return change
 
 
+def _making(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def make(path: Any, *args: Any, **keywords: Any) -> Any:
+        if keywords.get("dir_fd") is None:
+            path = shadow.to_write(path)
+        return original(path, *args, **keywords)
+
+    return make
+
+
 def _moving(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def move(source: Any, target: Any, **keywords: Any) -> Any:
@@ -250,7 +290,12 @@ def _moving(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
 def _linking(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def link(source: Any, target: Any, *args: Any, **keywords: Any) -> Any:
-        return original(source, shadow.to_write(target), *args, **keywords)
+        target = shadow.to_write(target)
+        if original.__name__ == "link" and shadow.path_of(source) is not None:
+            # A hard link would be the user's own file under another name.
+            shutil.copy2(shadow.to_read(source), target)
+            return None
+        return original(source, target, *args, **keywords)
 
     return link
 
@@ -258,17 +303,54 @@ def _linking(shadow: Shadow, original: Callable[..., Any]) -> Callable[..., Any]
 def watch(shadow: Shadow) -> None:
     """Stop what would write past the functions above, where the kernel does not."""
 
+    def refuse(what: str, full: str) -> None:
+        shadow.refuse(what, full, sys._getframe(2), can_be_trusted=True)
+
     def audit(event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
             path, mode, flags = args
             is_writing = flags & _WRITING if isinstance(flags, int) else mode != "r"
-            full = shadow.path_of(path) if is_writing else None
+            full = shadow.target_of(path) if is_writing else None
             if full is not None:
-                shadow.refuse("writes", full, sys._getframe(1))
+                refuse("writes", full)
         elif event in AUDITED and args:
-            for path in args[_TARGETS.get(event, slice(1))]:
-                full = shadow.path_of(path)
-                if full is not None:
-                    shadow.refuse(AUDITED[event], full, sys._getframe(1))
+            paths = args[_TARGETS.get(event, slice(1))]
+            folders = args[_FOLDERS.get(event, slice(0))]
+            for path, folder in itertools.zip_longest(paths, folders, fillvalue=-1):
+                full = shadow.path_of(_below(folder, path))
+                if full is not None and not _is_nothing(event, full, shadow):
+                    refuse(AUDITED[event], full)
+        elif event in _STARTS:
+            if not _is_harmless(args):
+                refuse("starts", str(args[0]))
+        elif event == "ctypes.dlsym" and args[1] in _OF_C:
+            refuse("calls", f"{args[1]} of C")
 
     sys.addaudithook(audit)
+
+
+def _below(folder: int, path: Any) -> Any:
+    """Return a path with the open folder that it is relative to, as `shutil.rmtree` gives it."""
+    if not isinstance(folder, int) or folder < 0 or isinstance(path, int):
+        return path
+    return os.path.join(f"/proc/self/fd/{folder}", os.fsdecode(path))
+
+
+def _is_nothing(event: str, full: str, shadow: Shadow) -> bool:
+    """Tell whether there is no file to harm: a database in memory, or what is not there."""
+    if event == "sqlite3.connect":
+        return full.endswith("/:memory:") or "mode=memory" in full
+    return AUDITED[event] == "deletes" and not shadow.has(full)
+
+
+def _is_harmless(args: tuple[Any, ...]) -> bool:
+    """Tell whether a program that is started is known to write nothing, or is guarded itself."""
+    words = args[1] if len(args) > 1 else args[0]
+    is_line = isinstance(words, str | bytes)
+    words = os.fsdecode(words).split() if is_line else [os.fsdecode(word) for word in words]
+    if is_line and any(mark in word for word in words for mark in ">;|&$`"):
+        return False  # for a shell, more than one program
+    env = args[-1] if len(args) > 1 else None
+    is_guarded = words[:1] == [sys.executable] and not set(_UNGUARDED) & set(words)
+    is_guarded = is_guarded and (env is None or {VARIABLE, "PYTHONPATH"} <= set(env))
+    return is_guarded or os.path.basename((words or [""])[0]) in HARMLESS

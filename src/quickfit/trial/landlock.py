@@ -19,34 +19,50 @@ _PR_SET_NO_NEW_PRIVS = 38
 _WRITE_FILE = 1 << 1
 _CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
+_SCOPE_SIGNAL = 1 << 1
+# The version that keeps signals inside, Linux 6.12.
+SIGNALS_SINCE = 6
 
 
-def restrict_writes(folders: Sequence[str]) -> bool:
-    """Allow no write outside these folders from now on; False where the kernel cannot."""
+def version() -> int:
+    """Return what the kernel's Landlock can do, as its own number; 0 where there is none."""
     if not sys.platform.startswith("linux"):
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(int(libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)), 0)
+
+
+def restrict_writes(folders: Sequence[str], files: Sequence[str] = ()) -> bool:
+    """Allow no write elsewhere from now on, and no signal to others; False where it cannot be.
+
+    Args:
+        folders: everything may be done below these.
+        files: these, and what is there below them, may be written to, such as devices.
+    """
+    known = version()
+    if not known:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
-    if version < 1:
-        return False
-    changes = _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    handled = struct.pack("Q", changes)
+    writes = _WRITE_FILE | (_TRUNCATE if known >= 3 else 0)
+    changes = _CHANGES | writes | (_REFER if known >= 2 else 0)
+    scope = (0, _SCOPE_SIGNAL) if known >= SIGNALS_SINCE else ()
+    handled = struct.pack(f"{1 + len(scope)}Q", changes, *scope)
     rules = libc.syscall(_CREATE_RULESET, handled, len(handled), 0)
     if rules < 0:
         return False
     try:
-        for folder in folders:
+        for folder in filter(os.path.isdir, folders):
             _allow(libc, rules, folder, changes)
+        for file in filter(os.path.exists, files):
+            _allow(libc, rules, file, writes)
         is_set = libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
         return bool(is_set and libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
     finally:
         os.close(rules)
 
 
-def _allow(libc: ctypes.CDLL, rules: int, folder: str, changes: int) -> None:
-    if not os.path.isdir(folder):
-        return
-    place = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+def _allow(libc: ctypes.CDLL, rules: int, path: str, changes: int) -> None:
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", changes, place)
         libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, rule, 0)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from quickfit.trial import guard, landlock, overlay, savers, seeds, turnstile
-from quickfit.trial.shadow import OPEN_FOLDERS, Shadow
+from quickfit.trial import confinement, guard, overlay, savers, seeds, turnstile
+from quickfit.trial.shadow import Shadow
 from quickfit.trial.spec import Spec, read
 
 Patch = Callable[[ModuleType], None]
-_PR_SET_PDEATHSIG = 1
+# Set in a trial that the kernel keeps from writing elsewhere; what it starts is kept so too.
+CONFINED_VARIABLE = "QUICKFIT_CONFINED"
 
 
 def prepare(path: str, role: str) -> dict[str, list[Patch]]:
@@ -27,11 +26,15 @@ def prepare(path: str, role: str) -> dict[str, list[Patch]]:
     spec = read(path)
     if role == "main":
         _end_with(spec.parent)
-    _be_the_first_to_die()
-    shadow = Shadow(spec.scratch)
+        _be_the_first_to_die()
+        layers = confinement.begin(spec.scratch, parent=spec.parent, report=spec.report)
+        os.environ.pop(CONFINED_VARIABLE, None)
+        if confinement.stops_writes(layers):
+            os.environ[CONFINED_VARIABLE] = "1"
+    shadow = Shadow(spec.scratch, spec.shared_memory)
     overlay.install(spec.files)
     guard.install(shadow)
-    if not landlock.restrict_writes([spec.scratch, *OPEN_FOLDERS]):
+    if CONFINED_VARIABLE not in os.environ and not spec.trusts_script:
         guard.watch(shadow)
     seeds.start(spec.seed)
     found: dict[str, list[Patch]] = {}
@@ -55,8 +58,7 @@ def _kept(spec: Spec, role: str) -> dict[str, Patch]:
 
 def _end_with(parent: int) -> None:
     """Make Linux end this process with its parent: a stopped one would stay for ever."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    confinement.end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 

@@ -7,10 +7,12 @@ tracker) gets a copy there; anything else that would change it ends the trial.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -24,7 +26,10 @@ SAVERS = {
     *("keras", "tf_keras", "tensorflow", "tensorboard", "tensorboardX", "h5py", "absl"),
     *("wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim"),
 }
+# Memory that programs share as files; what the user had there before the trial is theirs.
+SHARED_MEMORY = "/dev/shm/"
 _lstat, _makedirs, _getcwd = os.lstat, os.makedirs, os.getcwd
+_open, _readlink = os.open, os.readlink
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -33,9 +38,11 @@ class Shadow:
 
     Args:
         scratch: the folder of the trial.
+        shared_memory: names of what the user has in `/dev/shm`.
     """
 
-    def __init__(self, scratch: str) -> None:
+    def __init__(self, scratch: str, shared_memory: Collection[str] = ()) -> None:
+        self._shared_memory = frozenset(shared_memory)
         self.scratch = os.path.realpath(scratch)
         self.root = os.path.join(self.scratch, "shadow")
         self._open = tuple(os.path.join(f, "") for f in (*OPEN_FOLDERS, self.scratch))
@@ -51,8 +58,25 @@ class Shadow:
         if "://" in text or text.startswith("/cns/"):
             return None  # another file system's
         full = os.path.abspath(text)
-        is_open = full.startswith(self._open) or full in OPEN_FOLDERS
-        return None if is_open else full
+        if not self._is_open(full):
+            return full
+        # A way through `/proc/self/cwd`, `/dev/fd` or a linked folder leads elsewhere.
+        is_scratch = full.startswith(self.scratch)
+        folder, name = os.path.split(full)
+        real = os.path.join(_resolved(folder), name) if is_scratch else _resolved(full)
+        return None if self._is_open(real) else real
+
+    def _is_open(self, full: str) -> bool:
+        if full.startswith(SHARED_MEMORY):
+            return full.split(os.sep)[3] not in self._shared_memory
+        return full.startswith(self._open) or full in OPEN_FOLDERS
+
+    def target_of(self, path: Any) -> str | None:
+        """Return what `path_of` returns, with a link at the end of the path followed too."""
+        full = self.path_of(path)
+        if full is None and isinstance(path, str | bytes | os.PathLike):
+            full = self.path_of(_resolved(os.path.abspath(os.fsdecode(path))))
+        return full
 
     def twin(self, full: str) -> str:
         """Return where a path lies in the shadow."""
@@ -124,7 +148,11 @@ class Shadow:
         return os.path.isdir(full) or os.path.isdir(self.twin(full))
 
     def gone(self, path: Any, what: str) -> Any:
-        """Return the path to remove or move away; what is the user's ends the trial."""
+        """Return the path to remove or move away; what is the user's ends the trial.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
         full = self.path_of(path)
         if full is None:
             return path
@@ -135,12 +163,26 @@ class Shadow:
             self.refuse(what, full, frame)
         if _exists(twin):
             return twin
-        return None if is_users else path  # a saver goes on as if it had been removed
+        if is_users:
+            return None  # a saver goes on as if it had been removed
+        # A read-only folder would answer with another error.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
-    def refuse(self, what: str, full: str, frame: FrameType | None) -> NoReturn:
-        """End the trial at once: this would change a file of the user."""
+    def refuse(
+        self, what: str, full: str, frame: FrameType | None, *, can_be_trusted: bool = False
+    ) -> NoReturn:
+        """End the trial at once: this would change a file of the user, or might.
+
+        Args:
+            what: a verb.
+            full: what it is done to.
+            frame: where.
+            can_be_trusted: a script that the user trusts may do it.
+        """
         place = user_place(frame)
         facts = {"what": what, "path": full}
+        if can_be_trusted:
+            facts["can_be_trusted"] = "yes"
         if place is not None:
             facts |= {"file": place.file, "line": str(place.line)}
         descriptor = os.open(
@@ -175,6 +217,24 @@ def _package(file: str) -> str:
 
 def _is_lost(full: str, what: str) -> bool:
     return what in ("deletes", "moves") and os.path.isdir(full)
+
+
+def _resolved(path: str) -> str:
+    """Return a path with its links followed; as `realpath`, with functions that stay Python's."""
+    try:
+        descriptor = _open(path, os.O_PATH if hasattr(os, "O_PATH") else os.O_RDONLY)
+    except FileNotFoundError:
+        folder, name = os.path.split(path)
+        return os.path.join(_resolved(folder), name) if folder != path else path
+    except (OSError, ValueError):
+        return path
+    try:
+        real = _readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        real = path
+    finally:
+        os.close(descriptor)
+    return real if real.startswith(os.sep) else path  # a pipe or a socket has no path
 
 
 def _exists(path: str) -> bool:

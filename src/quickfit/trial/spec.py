@@ -27,6 +27,9 @@ class Spec:
     Args:
         scratch: the only folder it may write to.
         parent: the process that it must not outlive.
+        report: the descriptor on which the parent is told how it is confined; -1 for none.
+        trusts_script: it is tried although only Python guards the user's files.
+        shared_memory: names of what the user has in `/dev/shm`.
         files: the edited text of a file, by the file's path: a path in the scratch folder.
         seed: of every random number.
         results_steps: how many steps to keep batches, losses and weights of; 0 for none.
@@ -45,6 +48,9 @@ class Spec:
     script: str = ""
     module: str = ""
     args: tuple[str, ...] = ()
+    report: int = -1
+    trusts_script: bool = False
+    shared_memory: tuple[str, ...] = ()
 
     def write(self) -> Path:
         """Write the trial's file into its scratch folder."""
@@ -56,4 +62,5 @@ class Spec:
 def read(path: str) -> Spec:
     """Return what a trial's file says."""
     facts = json.loads(Path(path).read_text())
-    return Spec(**{**facts, "args": tuple(facts["args"])})
+    lists = {name: tuple(facts[name]) for name in ("args", "shared_memory")}
+    return Spec(**facts | lists)
