@@ -22,7 +22,7 @@ demo: $(STAMP)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks corpus/pairs
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
 
@@ -43,7 +43,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/stalls.py --only 'not watched' watched
 	$(BIN)/python benchmarks/wait_share.py
 	$(BIN)/python benchmarks/demo_gain.py
-	$(BIN)/python benchmarks/examples.py
+	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/variants.py
 	$(BIN)/python benchmarks/healthy.py
 	$(BIN)/python benchmarks/fixes.py

@@ -1,12 +1,12 @@
 """The scripts that quickfit is judged by, and how one is run and its recording kept.
 
-- `examples/<cause>/slow.py`: the guilty line is the one with the text in `examples/lines.json`.
-- `benchmarks/variants/<cause>/<variant>/train.py`: the same cause in other people's clothes,
+- `corpus/pairs/<cause>/slow.py`: the guilty line is the one with the text in `lines.json` there.
+- `corpus/variants/<cause>/<variant>/train.py`: the same cause in other people's clothes,
   written without sight of the detectors. A header says which line is guilty:
   `# EXPECT cause=<id> file=<name> line=<number>`, and `also=<name>:<number>` where two lines are
   equally guilty: the map and what it calls, or a function and its caller.
-- `benchmarks/combined/*.py`: two causes at once, `# EXPECT first=… file=… line=… second=…`.
-- `benchmarks/healthy/*.py`: nothing is to be found.
+- `corpus/combined/*.py`: two causes at once, `# EXPECT first=… file=… line=… second=…`.
+- `corpus/healthy/*.py`: nothing is to be found.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from pathlib import Path
 from quickfit.findings import Diagnosis
 
 HERE = Path(__file__).parent
-EXAMPLES, VARIANTS = HERE.parent / "examples", HERE / "variants"
-COMBINED, HEALTHY = HERE / "combined", HERE / "healthy"
+CORPUS = HERE.parent / "corpus"
+PAIRS, VARIANTS = CORPUS / "pairs", CORPUS / "variants"
+COMBINED, HEALTHY = CORPUS / "combined", CORPUS / "healthy"
 SCRIPT = "train.py"
 _EXPECT = re.compile(
     r"^# EXPECT (?:cause|first)=(\S+) file=(\S+) line=(\d+)(?: second=(\S+))?(?: also=(\S+))?",
@@ -63,11 +64,11 @@ def told(diagnosis: Diagnosis) -> list[str]:
     return [f.cause for f in diagnosis.findings if not f.is_of_machine]
 
 
-def examples() -> Iterator[Case]:
-    """Yield the slow script of every example."""
-    guilty = json.loads((EXAMPLES / "lines.json").read_text())
+def pairs() -> Iterator[Case]:
+    """Yield the slow script of every pair."""
+    guilty = json.loads((PAIRS / "lines.json").read_text())
     for cause, text in sorted(guilty.items()):
-        script = EXAMPLES / cause / "slow.py"
+        script = PAIRS / cause / "slow.py"
         lines = script.read_text().splitlines()
         found = [number for number, code in enumerate(lines, 1) if text and text in code]
         yield Case(cause, (script,), cause, f"{SCRIPT}:{found[0]}" if found else "")

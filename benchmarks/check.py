@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CASES = Path(__file__).parent / "check"
+CASES = Path(__file__).parents[1] / "corpus" / "check"
 _EXPECT = re.compile(r"# EXPECT (\S+)((?:[ \t]+\w+=\S+)*)")
 ROW = "{:36} {:8} {}"
 

@@ -38,7 +38,8 @@ from quickfit.findings import Diagnosis, Finding, Severity, Symptom
 from quickfit.recording import reader
 from quickfit.signals import Signals
 
-SCRIPTS, STATIONARY = HERE / "drift", HERE / "stationary"
+CORPUS = HERE.parent / "corpus"
+SCRIPTS, STATIONARY = CORPUS / "drift", CORPUS / "stationary"
 RECORDINGS = HERE.parent / "tests" / "recordings" / "healthy"
 ROW = "{:32} {:8} {:6} {:22} {:14} {:>8}  {}"
 _EXPECT = re.compile(r"^# EXPECT (?:none|cause=(\S+) file=(\S+) line=(\d+)(?: also=(\S+))?)", re.M)

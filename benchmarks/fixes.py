@@ -2,11 +2,11 @@
 
     python benchmarks/fixes.py [--only CAUSE …] [--budget 300] [--styles] [--null 20]
 
-For each folder of `examples/`, `slow.py` is run as `quickfit fix` runs it: watched, diagnosed,
+For each folder of `corpus/pairs/`, `slow.py` is run as `quickfit fix` runs it: watched, diagnosed,
 edited and proven. The table has the class of the fix, the predicted and the proven speed-up with
 its interval, the time of the proof, and how fast the edited script is beside the hand-written
 `fixed.py`, measured in turns in a fresh pair: 1.0 or more is the aim. `--styles` does the same
-with the scripts of `benchmarks/styles`, written by people who had not seen the code that
+with the scripts of `corpus/styles`, written by people who had not seen the code that
 recognises them, and shows each diff. `--null` gives the proof edits that change nothing: a
 comment, a renamed variable. None may be accepted.
 """
@@ -27,7 +27,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from _cases import HERE, SCRIPT, examples
+from _cases import HERE, SCRIPT, pairs
 from quickfit.errors import QuickfitError
 from quickfit.findings import FixClass, Gain
 from quickfit.fixes.change import Change, Edit
@@ -39,7 +39,7 @@ from quickfit.proof.outcome import Outcome
 from quickfit.proof.pair import Setting, Version, measure_pair
 from quickfit.proof.prove import Claim, Prover
 
-STYLES = HERE / "styles"
+STYLES = HERE.parent / "corpus" / "styles"
 ROW = "{:28} {:6} {:18} {:>12} {:>20} {:>8} {:>6} {}"
 SECONDS = 180.0
 
@@ -54,7 +54,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.null:
         return null_edits(options.null)
-    cases = styles() if options.styles else [(c.name, c.files[0], c.name) for c in examples()]
+    cases = styles() if options.styles else [(c.name, c.files[0], c.name) for c in pairs()]
     chosen = [case for case in cases if not options.only or case[0] in options.only]
     print(ROW.format("case", "fix", "class", "predicted", "proven", "by hand", "proof", ""))
     kept = [one(case, options.budget, shows=options.styles) for case in chosen]
@@ -150,7 +150,7 @@ def summary(outcomes: list[Outcome], cases: int) -> None:
 def null_edits(tries: int) -> int:
     """Give the proof edits that change nothing; return 1 if one was accepted."""
     accepted = 0
-    cases = [case for case in examples() if case.name != "busy-machine"]
+    cases = [case for case in pairs() if case.name != "busy-machine"]
     for number in range(tries):
         case = cases[number % len(cases)]
         with working_folder(case.files[0]) as work:

@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).parent / "founding"
+HERE = Path(__file__).parents[1] / "corpus" / "founding"
 ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
 # Scripts that are fine end by themselves; a training of ten epochs is not waited for.
 RUN_S, FIX_S, AFTER_S = 60, 420, 45

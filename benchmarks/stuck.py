@@ -2,7 +2,7 @@
 
     python benchmarks/stuck.py [--only NAME …] [--jobs 2] [--limit 20] [--keep FOLDER]
 
-Each script of `benchmarks/stuck` is run by `quickfit run --stuck-after LIMIT` for a minute, with a
+Each script of `corpus/stuck` is run by `quickfit run --stuck-after LIMIT` for a minute, with a
 stdin that stays open and says nothing, and is then interrupted. A header says what is expected:
 
     # EXPECT stuck=<cause> line=<number>      and also=<numbers> where others are as guilty
@@ -29,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HERE = Path(__file__).parent / "stuck"
+HERE = Path(__file__).parents[1] / "corpus" / "stuck"
 ROW = "{:34} {:26} {:26} {:>9} {:>7} {:>8} {}"
 # A stuck script is interrupted after this long; a twin may take longer to end by itself.
 STUCK_S, TWIN_S = 75.0, 110.0

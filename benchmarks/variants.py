@@ -1,6 +1,6 @@
 """Other people's scripts with a known cause: is it named first, at the guilty line?
 
-    python benchmarks/variants.py [--only TEXT …] [--keep FOLDER] [--examples]
+    python benchmarks/variants.py [--only TEXT …] [--keep FOLDER] [--pairs]
 
 Each script is run once under quickfit, unmodified, in a fresh folder. `--keep` packs the recordings
 for the tests that replay them. The exit code says whether every cause was named first.
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from _cases import Case, examples, pack, run, variants
+from _cases import Case, pack, pairs, run, variants
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import Diagnosis
 from quickfit.recording import reader
@@ -27,9 +27,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--examples", action="store_true", help="the slow examples instead")
+    parser.add_argument(
+        "--pairs", action="store_true", help="the slow script of every pair instead"
+    )
     options = parser.parse_args()
-    cases: Iterable[Case] = examples() if options.examples else variants()
+    cases: Iterable[Case] = pairs() if options.pairs else variants()
     chosen = [c for c in cases if not options.only or any(o in c.name for o in options.only)]
     print(ROW.format("script", "named first", "right", "line", "where", "predicted", "then"))
     results = [tried(case, options.keep) for case in chosen]

@@ -44,5 +44,5 @@ class TestEveryCause:
 
     def test_has_an_example_pair_that_compiles(self, cause):
         for name in ("slow.py", "fixed.py"):
-            file = ROOT / "examples" / cause.name / name
+            file = ROOT / "corpus" / "pairs" / cause.name / name
             compile(file.read_text(), str(file), "exec")

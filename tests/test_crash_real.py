@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
-EXAMPLE = Path(__file__).parent.parent / "examples" / "shuffle-autotune" / "slow.py"
+EXAMPLE = Path(__file__).parent.parent / "corpus" / "pairs" / "shuffle-autotune" / "slow.py"
 
 
 def quickfit(folder, *words):

@@ -22,7 +22,7 @@ from launch.sessions import QUICKFIT, clean_env, newest_run
 pytestmark = pytest.mark.tf
 
 SCRIPTS = Path(__file__).parent / "scripts" / "fix"
-EAGER = Path(__file__).parents[1] / "examples" / "run-eagerly-on" / "slow.py"
+EAGER = Path(__file__).parents[1] / "corpus" / "pairs" / "run-eagerly-on" / "slow.py"
 
 
 @pytest.fixture

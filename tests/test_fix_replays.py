@@ -20,11 +20,11 @@ from quickfit.recording.reader import read
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from _cases import examples, healthy, variants  # noqa: E402
+from _cases import healthy, pairs, variants  # noqa: E402
 
 RECORDINGS = Path(__file__).parent / "recordings"
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "fixes"
-EXAMPLES = sorted(f"examples/{case.name}" for case in examples())
+PAIRS = sorted(f"pairs/{case.name}" for case in pairs())
 VARIANTS = sorted(f"variants/{case.name}" for case in variants())
 HEALTHY = sorted(f"healthy/{case.name}.alone" for case in healthy())
 
@@ -56,7 +56,7 @@ def diff(texts, change):
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", PAIRS)
 def test_an_example_becomes_exactly_that(name, tmp_path):
     texts, groups, without = made(name, tmp_path)
     assert not [one.why for one in without if one.why.startswith("an error")]

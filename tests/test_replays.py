@@ -1,6 +1,6 @@
-"""Replays real runs: examples, other people's scripts with a known cause, and healthy ones.
+"""Replays real runs: slow scripts of pairs, other people's scripts with a known cause, and healthy ones.
 
-The scripts are in `examples`, `benchmarks/variants` and `benchmarks/healthy`; what must be said of
+The scripts are in `corpus/pairs`, `corpus/variants` and `corpus/healthy`; what must be said of
 each stands in them, and not in what quickfit once said. `benchmarks/variants.py --keep` and
 `benchmarks/healthy.py --keep` make the recordings.
 """
@@ -16,11 +16,11 @@ from quickfit.diagnosis.engine import OWN_ERROR
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from _cases import examples, healthy, told, variants  # noqa: E402
+from _cases import healthy, pairs, told, variants  # noqa: E402
 
 HERE = Path(__file__).parent / "recordings"
 SLOW = {
-    **{f"examples/{case.name}": case for case in examples()},
+    **{f"pairs/{case.name}": case for case in pairs()},
     **{f"variants/{case.name}": case for case in variants()},
 }
 HEALTHY = [f"healthy/{case.name}.{beside}" for case in healthy() for beside in ("alone", "hog")]

@@ -10,7 +10,7 @@ from quickfit.fixes.change import merged, patched
 
 from programs import lines, spots
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "keras2-api"
+EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "keras2-api"
 TF = "import tensorflow as tf\n"
 KERAS = "from tensorflow import keras\n"
 MODEL = KERAS + "model = keras.Sequential([keras.layers.Dense(1)])\n"

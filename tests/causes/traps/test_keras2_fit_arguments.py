@@ -9,7 +9,7 @@ from quickfit.findings import Effect, FixClass
 
 from programs import fixed, lines, spots
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "keras2-fit-arguments"
+EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "keras2-fit-arguments"
 HEAD = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 PLAIN = HEAD + "model.fit(x, y, epochs=3, workers=4, use_multiprocessing=True)\n"
 DATA = """\

@@ -10,7 +10,7 @@ from quickfit.fixes.change import merged, patched
 
 from programs import lines, spots
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "keras3-loss-scale-api"
+EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "keras3-loss-scale-api"
 HEAD = """\
 import tensorflow as tf
 tf.keras.mixed_precision.set_global_policy("mixed_float16")

@@ -9,7 +9,7 @@ from quickfit.findings import Effect, FixClass
 
 from programs import fixed, lines, spots
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "mixed-precision-nan"
+EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "mixed-precision-nan"
 HEAD = """\
 import tensorflow as tf
 from tensorflow import keras

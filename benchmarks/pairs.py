@@ -1,9 +1,9 @@
 """Every example pair: is its cause named first, at which line, and does the gain come true?
 
-    python benchmarks/examples.py [--only CAUSE …] [--runs 3] [--keep FOLDER]
+    python benchmarks/pairs.py [--only CAUSE …] [--runs 3] [--keep FOLDER]
 
-`slow.py` and `fixed.py` of each folder of `examples/` do the same training. They are run in turn
-under quickfit, in fresh processes. Of `slow.py` the report must name the cause of the folder
+`slow.py` and `fixed.py` of each folder of `corpus/pairs/` do the same training. They are run in
+turn under quickfit, in fresh processes. Of `slow.py` the report must name the cause of the folder
 first; the measured gain is the ratio of the medians of the training time. It ends with the last
 loop, and begins after the first step, or before it where the cause is about the start: a
 prediction is one for a long training, of which building the first graph is next to nothing. Where
@@ -22,7 +22,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from _cases import EXAMPLES, Case, examples, pack, run
+from _cases import PAIRS, Case, pack, pairs, run
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import Diagnosis, Finding
 from quickfit.recording import reader
@@ -103,21 +103,21 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    pairs = []
+    seen = []
     heads = ("example", "named first", "line", "predicted", "likely", "measured", "CPU", "")
     print(ROW.format(*heads))
-    for case in examples():
+    for case in pairs():
         if not options.only or case.name in options.only:
-            pairs.append(measure(case, options.runs, options.keep))
-            print(row(pairs[-1]), flush=True)
-    summary(pairs)
-    return int(not all(pair.is_right for pair in pairs))
+            seen.append(measure(case, options.runs, options.keep))
+            print(row(seen[-1]), flush=True)
+    summary(seen)
+    return int(not all(pair.is_right for pair in seen))
 
 
 def measure(case: Case, runs: int, keep: Path | None) -> Pair:
     """Run both scripts of an example in turn."""
     pair = Pair(case, [], [])
-    fixed = Case(f"{case.name}.fixed", (EXAMPLES / case.name / "fixed.py",))
+    fixed = Case(f"{case.name}.fixed", (PAIRS / case.name / "fixed.py",))
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as temp:
         for number in range(runs):
             order = [(case, pair.slow), (fixed, pair.fixed)]
