@@ -21,8 +21,8 @@ demo: $(STAMP)
 	$(BIN)/quickfit demo
 
 check: $(STAMP)
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks corpus/pairs
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples corpus/pairs
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
 

@@ -1,4 +1,4 @@
-"""Replays real runs: slow scripts of pairs, other people's scripts with a known cause, and healthy ones.
+"""Replays real runs: pairs, other people's scripts with a known cause, and healthy scripts.
 
 The scripts are in `corpus/pairs`, `corpus/variants` and `corpus/healthy`; what must be said of
 each stands in them, and not in what quickfit once said. `benchmarks/variants.py --keep` and

@@ -66,10 +66,12 @@ class Loading:
 
     Args:
         before: the names of the modules that Python has loaded by itself.
+        hides: they are taken out of `sys.modules` again. Not in a trial: its guards are set on
+            modules, and a script must not get others.
     """
 
-    def __init__(self, before: "Collection[str]") -> None:
-        self._before = before
+    def __init__(self, before: "Collection[str]", *, hides: bool) -> None:
+        self._before, self._hides = before, hides
         self._path: list[str] = []
         self._importers = _Importers()
 
@@ -81,6 +83,8 @@ class Loading:
     def __exit__(self, *error: object) -> None:
         sys.path[:] = self._path
         sys.meta_path.remove(self._importers)
+        if not self._hides:
+            return
         for name in [*sys.modules]:
             is_ours = name.partition(".")[0] == "quickfit" and name != _COMPILED
             if name not in self._before and not is_ours:

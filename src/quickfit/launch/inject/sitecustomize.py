@@ -27,7 +27,7 @@ def _boot(here):
     try:
         package = os.path.dirname(os.path.dirname(here))
         standard = _load("quickfit.standard", "standard", package)
-        with standard.Loading(_BEFORE):
+        with standard.Loading(_BEFORE, hides="QUICKFIT_TRIAL" not in os.environ):
             _load("quickfit", "quickfit", os.path.dirname(package)).standard = standard
             from quickfit.launch.child import boot
 
