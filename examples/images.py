@@ -1,9 +1,9 @@
 """Trains on a folder with one folder of photographs per class."""
 
 import keras
+from _photographs import folder_of_images
 
 import quickfit.data
-from _photographs import folder_of_images
 
 train, validation = quickfit.data.images(folder_of_images(), size=64, batch=16, split=0.2, seed=1)
 print(train)

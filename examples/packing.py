@@ -4,9 +4,9 @@ import tempfile
 from pathlib import Path
 
 import keras
+from _photographs import folder_of_images
 
 import quickfit.data
-from _photographs import folder_of_images
 
 # As pixels of one size: nothing is decoded any more, for 12 kB of disk per image.
 packed = Path(tempfile.mkdtemp(prefix="quickfit-example-")) / "packed"

@@ -41,10 +41,10 @@ def _one(case: Case, name: str, data: bytes) -> Case:
 _RECORDINGS = (
     *(
         "healthy/fast_generator.alone",
-        "examples/memory-held",
+        "pairs/memory-held",
         "variants/missing-tf-function.modules",
     ),
-    *("variants/shuffle-after-decode.modules", "examples/time-in-tracing"),
+    *("variants/shuffle-after-decode.modules", "pairs/time-in-tracing"),
     *("variants/steps-with-finite-pydataset.modules", "variants/xla-first-compile.helper"),
 )
 _RUN = {

@@ -62,17 +62,18 @@ def _keep_request(name: str, state: State) -> None:
 
 
 def read_once(state: State) -> None:
-    """Record the machine's accelerators, and TensorFlow's once a loop has begun."""
-    # NVIDIA's library imports a dozen modules that a script may have its own files for; one that
-    # has imported TensorFlow has imported these too.
-    if "tensorflow" in sys.modules and not state.kept.get("machine_devices"):
-        state.kept["machine_devices"] = True
-        _put(state, "machine_accelerators", [*pci_accelerators(Path("/sys")), *_nvml_names()])
-        _put(state, "cuda_visible_devices", os.environ.get("CUDA_VISIBLE_DEVICES"))
-    # Asking earlier could start CUDA before the script has set it up.
-    if state.loops and not state.kept.get("tensorflow_devices"):
-        state.kept["tensorflow_devices"] = True
-        _read_tensorflow(state)
+    """Record the accelerators of the machine and of TensorFlow, once a loop has begun.
+
+    Asking TensorFlow earlier could start CUDA before the script has set it up. NVIDIA's library
+    imports a dozen modules that a script may have its own files for; one that trains has imported
+    these too. And where a script ends by Ctrl-C, an import would change its exit code.
+    """
+    if not state.loops or state.kept.get("devices"):
+        return
+    state.kept["devices"] = True
+    _put(state, "machine_accelerators", [*pci_accelerators(Path("/sys")), *_nvml_names()])
+    _put(state, "cuda_visible_devices", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    _read_tensorflow(state)
 
 
 def _put(state: State, name: str, value: Any) -> None:
