@@ -17,7 +17,7 @@ them is escaped, wherever the message is shown.
 
 from quickfit.terminal import escape
 
-# The longest name of a file has 4,096 bytes; a longer line quotes what somebody made up.
+# The longest name of a file has 4,096 bytes; a longer line quotes a made-up value.
 MAX_LINE = 5_000
 
 

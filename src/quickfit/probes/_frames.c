@@ -485,7 +485,7 @@ static PyObject *configure(PyObject *module, PyObject *args) {
 /* Descriptors. A script may close every number it does not know, as a daemon does, and open files of
  * its own under the same ones while we are at work. So a number is closed only if it still is what we
  * opened; both is looked at while no other thread can run Python code. And nothing is read in a
- * way that would take it from somebody else: `pread` leaves a file where it is and refuses a pipe.
+ * way that would take it from another reader: `pread` leaves a file where it is and refuses a pipe.
  */
 enum { MAX_FILLERS = 1024 };
 static int fillers[MAX_FILLERS];

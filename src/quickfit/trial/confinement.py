@@ -221,7 +221,7 @@ def _make_all_read_only() -> None:
     with contextlib.suppress(OSError):
         _call("syscall", _MOUNT_SETATTR, -100, path, _AT_RECURSIVE, attributes, len(attributes))
         return
-    # Before Linux 5.12 one by one. A mount below another one cannot be reached, by nobody.
+    # Before Linux 5.12 one by one. A mount that another one covers cannot be reached.
     with open("/proc/self/mountinfo") as file:
         points = [line.split()[4].encode().decode("unicode_escape") for line in file]
     for point in points:
