@@ -64,6 +64,26 @@ def test_a_recording_has_all_its_files_under_high_numbers(tmp_path):
     assert read_process(writer.path).facts["role"] == "main"
 
 
+FORKS = """
+import os
+from quickfit.probes._descriptors import high_numbers
+
+before = len(os.listdir("/proc/self/fd"))
+with high_numbers():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(len(os.listdir("/proc/self/fd")) - before)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), len(os.listdir("/proc/self/fd")) > 200)
+"""
+
+
+@pytest.mark.skipif(_descriptors._native is None, reason="without the compiled part none are taken")
+def test_a_process_that_is_forked_meanwhile_has_the_numbers_free(tmp_path):
+    (tmp_path / "forks.py").write_text(FORKS)
+    done = python(tmp_path, "forks.py")
+    assert done.stdout == b"0 True\n", done.stderr.decode()
+
+
 def test_few_numbers_are_left_to_the_script(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda which: (64, 64))
     with high_numbers():

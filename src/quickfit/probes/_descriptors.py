@@ -21,6 +21,9 @@ try:
 except ImportError:  # installed without a compiler
     _frames = None
 _native: Any = _frames
+if _native is not None:
+    # Another thread may fork while numbers are taken; the new process has no use for them.
+    os.register_at_fork(after_in_child=_native.free_numbers)
 # Below 1024, where `select` ends, with room for what a database has open beside its file.
 _HIGHEST, _ROOM = 1024, 64
 # Where a script may have so few files open that numbers are scarce, none are taken.
