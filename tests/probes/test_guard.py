@@ -1,5 +1,7 @@
 """The first failure of a probe turns it off and is kept; the script never sees it."""
 
+import signal
+
 import pytest
 
 from quickfit.probes import _guard
@@ -39,6 +41,26 @@ def test_a_probe_that_was_turned_off_elsewhere_is_not_called():
     probe.turn_off("off", "used too much")
     guarded(probe, lambda: pytest.fail("called"))()
     assert (probe.state, probe.detail) == ("off", "used too much")
+
+
+def test_what_a_handler_of_the_script_raises_meanwhile_reaches_the_script():
+    class Trainer:
+        def stop(self, number, frame):
+            raise TimeoutError("too slow")
+
+    def alarm(number, frame):
+        raise TimeoutError("too slow")
+
+    probe = Probe("stacks", state="active")
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        for handler in (alarm, Trainer().stop):
+            signal.signal(signal.SIGUSR1, handler)
+            with pytest.raises(TimeoutError):
+                guarded(probe, lambda: signal.raise_signal(signal.SIGUSR1))()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not probe.is_off
 
 
 def test_ctrl_c_while_observing_reaches_the_script():

@@ -1,11 +1,13 @@
 """Keeps a failing probe away from the script: its first failure turns it off.
 
-Also measures what each guarded call costs, on the thread that pays for it.
+What a signal handler of the script raises meanwhile is the script's, and gets there. Each guarded
+call is timed on the thread that pays for it.
 """
 
 from __future__ import annotations
 
 import functools
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +26,25 @@ def guarded(probe: Probe, observe: Callable[..., Any]) -> Callable[..., Any]:
         try:
             observe(*args)
         except Exception as error:  # anything: the user's training comes first
+            if _is_of_handler(error):
+                raise
             fail(probe, error)
         probe.calls += 1
         probe.cpu_s += time.thread_time() - began
 
     return call
+
+
+def _is_of_handler(error: BaseException) -> bool:
+    """Tell whether a signal handler of the script has raised it: an alarm may ring at any line."""
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(getattr(one, "__func__", one), "__code__", None) for one in handlers} - {None}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def fail(probe: Probe, error: BaseException) -> None:
