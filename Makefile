@@ -26,11 +26,14 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
 
+# Only files with the mark are collected: all of them take half a minute each time.
+MARKED = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
+
 # `loadfile`: the tests of a file share its runs of TensorFlow. What needs a quiet machine comes last.
 test: check
-	$(BIN)/python -m pytest -q -n 2 -m loads_tf --durations=5
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "tf and tf_any" --durations=5
-	$(BIN)/python -m pytest -q -m "tf and not tf_any" --durations=10
+	$(BIN)/python -m pytest -q -n 2 -m loads_tf --durations=5 $(call MARKED,loads_tf)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "tf and tf_any" --durations=5 $(call MARKED,tf)
+	$(BIN)/python -m pytest -q -m "tf and not tf_any" --durations=10 $(call MARKED,tf)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/overhead.py

@@ -8,7 +8,7 @@ from quickfit.recording import reader
 
 from launch.sessions import newest_run, quickfit
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 SCRIPT = Path(__file__).parent / "scripts" / "silent.py"
 LINES = SCRIPT.read_text().splitlines()
 
