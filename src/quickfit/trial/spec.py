@@ -27,7 +27,7 @@ class Spec:
     Args:
         scratch: the only folder it may write to.
         parent: the process that it must not outlive.
-        report: the descriptor on which the parent is told how it is confined; -1 for none.
+        report: the descriptor to write to how it is confined; -1 for none.
         trusts_script: it is tried although only Python guards the user's files.
         shared_memory: names of what the user has in `/dev/shm`.
         files: the edited text of a file, by the file's path: a path in the scratch folder.
