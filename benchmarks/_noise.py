@@ -21,8 +21,7 @@ from quickfit.recording import reader, thinning
 from quickfit.recording.reader import ProcessRecording
 from quickfit.recording.schema import columns, create_sql
 from quickfit.signals import Signals
-from quickfit.signals.drift import Drift, Slowdown
-from quickfit.signals.drift_claim import HOST_PARTS
+from quickfit.signals.drift import HOST_PARTS, Drift, Slowdown
 from quickfit.signals.drift_series import all_series
 from quickfit.signals.steps import steps_of_loop
 

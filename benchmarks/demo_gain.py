@@ -18,7 +18,7 @@ from pathlib import Path
 
 from quickfit import units
 from quickfit.demo import Outcome, story
-from quickfit.demo.outcome import span
+from quickfit.demo.story import span
 
 HEAD = ("run", "cause", "predicted", "likely", "measured", "spread", "CPU per step", "inside")
 WIDTHS = (5, 22, 14, 9, 10, 9, 18, 7)

@@ -30,7 +30,7 @@ from pathlib import Path
 from _cases import HERE, SCRIPT, pairs
 from quickfit.errors import QuickfitError
 from quickfit.findings import FixClass, Gain
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings._records import Change, Edit
 from quickfit.fixing.story import Request, Story, edited, told
 from quickfit.fixing.to_terminal import diff_of
 from quickfit.launch.target import Target
@@ -192,9 +192,9 @@ def _variables(text: str) -> list[str]:
 
 
 def _made(text: str, change: Change) -> bytes:
-    from quickfit.fixes.change import patched
+    from quickfit.code.edits import apply_edits
 
-    return patched(text, change.edits).encode()
+    return apply_edits(text, change.edits).encode()
 
 
 if __name__ == "__main__":

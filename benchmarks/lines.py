@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from quickfit.recording import reader
-from quickfit.signals.host import Frame, Samples, hottest_user_line
+from quickfit.signals.stacks import Frame, Samples, hottest_user_line
 
 ROW = "{:34} {:>9} {:>7} {:>8}  {}"
 # Every case runs its `work()` for about so long.

@@ -19,9 +19,9 @@ import numpy as np
 from keras import layers
 from sklearn.datasets import load_digits
 
+from quickfit.compression.batch_norm import recalibrated
+from quickfit.compression.copying import copied
 from quickfit.compression.flops import flops
-from quickfit.compression.graph import copied
-from quickfit.compression.norms.recalibration import recalibrated
 from quickfit.compression.pruning import pruned
 
 WIDTH, TRAINED, ROUNDS = 16, 1257, 12

@@ -21,12 +21,13 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from quickfit.compression.batch_norm import recalibrated
+from quickfit.compression.copying import copied
 from quickfit.compression.flops import flops
-from quickfit.compression.graph import copied, graph_of
-from quickfit.compression.norms.recalibration import recalibrated
+from quickfit.compression.graph import graph_of
 from quickfit.compression.separable import rewritten
-from quickfit.compression.separable.halves import halved
-from quickfit.compression.separable.obstacles import obstacle, rank_of
+from quickfit.compression.separable.refitting import split_convolutions
+from quickfit.compression.separable.rewriting import rank_of, rewrite_obstacle
 from shrink.networks import network
 
 # Not those that the method was made with.
@@ -69,8 +70,8 @@ def trained(train, seed):
 def split_only(model):
     """Return the network with its convolutions split by their weights alone."""
     graph = graph_of(model)
-    chosen = [call for call in graph.calls if obstacle(call.layer, 1, 0.1) == ""]
-    return halved(graph, {call.name: rank_of(call.layer, 1) for call in chosen})[0]
+    chosen = [call for call in graph.calls if rewrite_obstacle(call.layer, 1, 0.1) == ""]
+    return split_convolutions(graph, {call.name: rank_of(call.layer, 1) for call in chosen})[0]
 
 
 def tuned(student, train, choose, seed):

@@ -21,17 +21,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 
+from quickfit.compression.batch_norm import folded
 from quickfit.compression.distilling import fine_tuned
 from quickfit.compression.flops import flops
 from quickfit.compression.graph import graph_of
-from quickfit.compression.norms.folding import folded
 from quickfit.compression.pruning import pruned
 from quickfit.compression.quantizing import exported, fake_quantised
 from quickfit.compression.separable import rewritten
-from quickfit.compression.separable.halves import halved
-from quickfit.compression.separable.obstacles import obstacle, rank_of
+from quickfit.compression.separable.refitting import split_convolutions
+from quickfit.compression.separable.rewriting import rank_of, rewrite_obstacle
 from quickfit.compression.weighing import weighed
-from quickfit.compression.weighing.weight import CALL, LITERT, PREDICT
+from quickfit.compression.weighing.comparison import CALL, LITERT, PREDICT
 from shrink.images import images
 from shrink.networks import network, trained
 
@@ -149,8 +149,8 @@ def measured(name, seed):
 def split_only(model):
     """Return a network with its convolutions split by their weights alone, and nothing refitted."""
     graph = graph_of(model)
-    chosen = [call for call in graph.calls if obstacle(call.layer, 1, 0.1) == ""]
-    return halved(graph, {call.name: rank_of(call.layer, 1) for call in chosen})[0]
+    chosen = [call for call in graph.calls if rewrite_obstacle(call.layer, 1, 0.1) == ""]
+    return split_convolutions(graph, {call.name: rank_of(call.layer, 1) for call in chosen})[0]
 
 
 def exact(found, model, calibration):

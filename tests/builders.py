@@ -5,6 +5,7 @@ The rows are those a real process writes; `Signals` reads them as it reads a rec
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,17 @@ ds = ds.shuffle(500)
 ds = ds.batch(32)
 model.compile("adam", loss="mse", run_eagerly=True)
 model.fit(ds, epochs=3)
+
+def weigh(labels):
+    return np.stack([border(label) for label in labels])
+
+class Weighted(keras.losses.Loss):
+    def call(self, y_true, y_pred):
+        return y_pred * tf.numpy_function(weigh, [y_true], tf.float32)
 """
 FIT_LINE, MAP_LINE, SHUFFLE_LINE, BATCH_LINE, COMPILE_LINE = 17, 13, 14, 15, 16
 GENERATOR_LINE, HOT_LINE, CALLBACK_LINE = 4, 6, 10
+STEP_PYTHON_LINE, STEP_PYTHON_CALL_LINE = 19, 24
 START_S = 1000.0
 
 
@@ -52,7 +61,8 @@ def recording(**given: Any) -> Recording:
     `is_cached`, `eager`, `eager_ops`, `traces`, `cpu_cores`, `other_cores`, `delay_share`,
     `input_samples`, `callback_samples`, `facts` (of the process), `with_model`, `per_batch`
     (elements of a batch), `map_facts`, `source_facts`, `generator_s` (per step, in a generator
-    that is the source), `input_cores` (of tf.data's threads).
+    that is the source), `input_cores` (of tf.data's threads), `step_python_s` (per step, in a
+    function that the graph calls; None: not timed), `step_python_cpu_s`, `step_python_samples`.
     """
     shape = {**_HEALTHY, **given}
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -66,6 +76,7 @@ def recording(**given: Any) -> Recording:
     _machine(tables, shape, end_s)
     _samples(tables, shape, end_s)
     _traces(tables, shape, steps)
+    _step_python(tables, shape)
     if shape["eager_ops"]:
         window_s = shape["step_s"] * shape["eager_ops"]["steps"]
         row = {"loop": 1, "at_s": end_s, "window_s": window_s, **shape["eager_ops"]}
@@ -121,6 +132,9 @@ _HEALTHY: dict[str, Any] = {
     "source_facts": {},
     "generator_s": 0.0,
     "input_cores": None,
+    "step_python_s": 0.0,
+    "step_python_cpu_s": None,
+    "step_python_samples": 0,
 }
 
 
@@ -319,6 +333,7 @@ def _samples(tables: dict[str, Any], shape: dict[str, Any], end_s: float) -> Non
         (HOT_LINE, "batches", 1),
         (FIT_LINE, "<module>", 1),
         (CALLBACK_LINE + 1, "on_train_batch_end", 1),
+        (STEP_PYTHON_LINE + 1, "weigh", 1),
     ]
     tables["frames"] = [
         {"id": n, "file": SCRIPT, "line": line, "function": name, "is_user": is_user}
@@ -328,14 +343,29 @@ def _samples(tables: dict[str, Any], shape: dict[str, Any], end_s: float) -> Non
         {"id": 1, "role": "input", "frames": [1]},
         {"id": 2, "role": "main", "frames": [2]},
         {"id": 3, "role": "main", "frames": [3, 2]},
+        {"id": 4, "role": "step", "frames": [4]},
     ]
     is_python = shape["input"] in ("generator", "pydataset")
     counts = {1: shape["input_samples"] if is_python else 0, 2: 100, 3: shape["callback_samples"]}
+    counts[4] = shape["step_python_samples"]
     tables["samples"] = [
         {"at_s": end_s - 0.1, "stack": stack, "loop": 1, "seen": seen}
         for stack, seen in counts.items()
         if seen
     ]
+
+
+def _step_python(tables: dict[str, Any], shape: dict[str, Any]) -> None:
+    """Add the totals of a Python function that the graph of the step calls, if it was timed."""
+    each_s, cpu_s = shape["step_python_s"], shape["step_python_cpu_s"]
+    if each_s is None:
+        return
+    row = {"id": 1, "loop": 1, "name": "weigh", "graph": "train_step", "file": SCRIPT}
+    row |= {"line": STEP_PYTHON_LINE, "call_file": SCRIPT, "call_line": STEP_PYTHON_CALL_LINE}
+    cpu_s = each_s if cpu_s is None else cpu_s
+    totals = {"wall_s": each_s * shape["steps"], "cpu_s": cpu_s * shape["steps"]}
+    row |= {"calls": shape["steps"], "longest_s": each_s, **totals}
+    tables["py_functions"] = [row] if each_s else []
 
 
 def _traces(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[str, Any]]) -> None:
@@ -358,3 +388,13 @@ def _traces(tables: dict[str, Any], shape: dict[str, Any], steps: list[dict[str,
         }
         for index, seconds, signature in shape["traces"]
     ]
+
+
+def shown_fix(cause, finding, signals):
+    """Return what a report shows as the fix of a finding: the edit itself, where there is one."""
+    from quickfit.causes import catalogue
+    from quickfit.diagnosis.candidates import with_own_edits
+
+    advice = catalogue()[cause].fix(finding, signals)
+    told = dataclasses.replace(finding, cause=cause, fix=advice)
+    return with_own_edits([told], signals)[0].fix

@@ -58,7 +58,7 @@ def _cut(process: ProcessRecording, at_s: float) -> ProcessRecording:
     ]
     begun = {row["id"] for row in tables["loops"]}
     # Totals are known only at the end; a part of them had come by then.
-    for name in ("callbacks", "calls"):
+    for name in ("callbacks", "calls", *({"py_functions"} & process.tables.keys())):
         share = _share_of_steps(process, at_s)
         tables[name] = [
             {

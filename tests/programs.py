@@ -2,8 +2,8 @@
 
 import textwrap
 
-from quickfit.fixes.change import patched
-from quickfit.program import Program
+from quickfit.code.edits import apply_edits
+from quickfit.code.program import Program
 
 
 def program_of(source):
@@ -28,7 +28,7 @@ def fixed(cause, source, file="train.py"):
     found = spots(cause, source, file)
     edits = [edit for spot in found if spot.change for edit in spot.change.edits]
     text = source if isinstance(source, str) else source[file]
-    return patched(_text(text), [e for e in edits if e.file == f"/project/{file}"])
+    return apply_edits(_text(text), [e for e in edits if e.file == f"/project/{file}"])
 
 
 def _text(text):

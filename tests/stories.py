@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quickfit.findings import Diagnosis, FixClass, Gain
-from quickfit.fixes.change import Change, Edit
-from quickfit.fixes.files import read_source
+from quickfit.code.writing import read_source
+from quickfit.findings import Change, Diagnosis, Edit, FixClass, Gain
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
 from quickfit.launch.target import Target

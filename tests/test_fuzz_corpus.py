@@ -21,7 +21,7 @@ def private(monkeypatch, tmp_path):
     """Keys and temporary files are those of the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("quickfit.compression.sources.model_config._CPU_S", 1)
+    monkeypatch.setattr("quickfit.compression.model_file._CPU_S", 1)
 
 
 def case_in(folder: Path) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 # One line of TensorFlow's log carries a time and a process number; this keeps it away.
 ENV = clean_env(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBLE_DEVICES="")
 PROBES = {
-    *("fit_loop", "tf_data", "py_input", "retracing", "devices"),
+    *("fit_loop", "tf_data", "py_input", "py_functions", "retracing", "devices"),
     *("stacks", "machine", "memory", "eager_ops", "callbacks", "calls", "silence", "raising"),
     "holders",
 }
@@ -325,6 +325,29 @@ def test_a_fit_inside_a_callback_counts_as_time_of_that_callback(ways):
 def test_a_script_goes_on_after_an_interrupted_fit(ways):
     assert (ways.done.stdout, ways.done.returncode) == (b"interrupted\n40\n", 0)
     assert b"\nverdict " in ways.done.stderr
+
+
+def test_python_in_the_graph_of_a_step_is_timed_and_a_datasets_is_not(tmp_path):
+    plain = python(tmp_path, str(SCRIPTS / "step_python.py"), env=ENV)
+    watched = watch(tmp_path, "step_python.py")
+    # The message of TensorFlow has the traceback of the function that failed in it.
+    texts = [re.sub(rb"_\d+\]", b"]", done.stdout) for done in (plain, watched.done)]
+    assert texts[0] == texts[1]
+    assert b"too large" in texts[0]
+    found = {
+        (row["call_line"], row["graph"]): row
+        for row in rows(watched, "py_functions")
+        if row["calls"]
+    }
+    lines = {mark: line_of("step_python.py", mark) for mark in ("loss", "distance", "loop")}
+    assert {line for line, _ in found} == {*lines.values(), line_of("step_python.py", "function")}
+    train, test = found[lines["loss"], "train_step"], found[lines["loss"], "test_step"]
+    assert (train["calls"], test["calls"]) == (12, 12)
+    # Its gradient is Python, too: one more call per step.
+    assert found[lines["distance"], "train_step"]["calls"] == 24
+    assert found[lines["loop"], "epoch"]["calls"] == 4
+    assert train["name"] == "weigh"
+    assert 0 < train["longest_s"] <= train["wall_s"]
 
 
 # How a run ends

@@ -119,23 +119,49 @@ def read_private(path: Path) -> bytes:
     return data
 
 
-def read_regular(path: str | Path, most: int = -1) -> bytes:
+def read_regular(
+    path: str | Path, most: int = -1, *, follow: bool = True, tail: bool = False
+) -> bytes:
     """Return the bytes of an ordinary file: a pipe would keep us waiting, a device has no end.
 
     Args:
         path: the file, or a link to it.
         most: how many bytes; all by default.
+        follow: a link is followed. Not where a script that is tried may have made it.
+        tail: the last bytes, and not the first.
 
     Raises:
         OSError: it cannot be read, or is something else.
     """
+    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+        if tail and most >= 0:
+            file.seek(max(os.fstat(file.fileno()).st_size - most, 0))
+        return file.read(most)
+
+
+def open_regular(path: str | Path, *, folder: int | None = None, follow: bool = False) -> int:
+    """Open an ordinary file for reading; return its descriptor.
+
+    Args:
+        path: the file.
+        folder: the descriptor of the folder that a relative path begins at.
+        follow: a link is followed.
+
+    Raises:
+        OSError: it cannot be opened, or is something else.
+    """
+    flags = os.O_RDONLY | _AT_ONCE | getattr(os, "O_CLOEXEC", 0)
+    flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
-        number = os.open(path, os.O_RDONLY | _AT_ONCE)
+        number = os.open(path, flags, dir_fd=folder)
     except ValueError as error:  # with a null character, or half a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from error
-    with os.fdopen(number, "rb") as file:
-        check_regular(path, os.fstat(file.fileno()))
-        return file.read(most)
+    try:
+        check_regular(path, os.fstat(number))
+    except BaseException:
+        os.close(number)
+        raise
+    return number
 
 
 def check_regular(path: str | Path, facts: os.stat_result | None = None) -> None:

@@ -6,8 +6,8 @@ import os
 import sys
 from dataclasses import dataclass
 
-from quickfit.checking._records import Checked, Outcome, Told
 from quickfit.checking.places import Text, told_of
+from quickfit.checking.records import Checked, Outcome, Told
 from quickfit.cli.main import main
 from quickfit.findings import Change, Edit, Effect, FixClass, Span, Spotted
 

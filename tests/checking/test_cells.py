@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checking.cases import code_cell, notebook
-from quickfit.checking.cells import edited, lines_in, sources_in
+from quickfit.checking.places import edited, lines_in, sources_in
+from quickfit.code.notebooks import read_notebook
 from quickfit.errors import FixError
 from quickfit.findings import Edit
-from quickfit.program.notebook import read_notebook
 
 MARKDOWN = {"cell_type": "markdown", "metadata": {}, "source": ["x = 1"]}
 

@@ -4,8 +4,7 @@ import pytest
 
 from checking.cases import bare
 from quickfit.causes import catalogue
-from quickfit.checking.choice import chosen, names
-from quickfit.checking.config import Settings
+from quickfit.checking.settings import Settings, chosen, names
 from quickfit.errors import UsageError
 
 EVERY = frozenset(catalogue())

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from checking.cases import BROKEN
-from quickfit.checking import companions as module
-from quickfit.checking.companions import companions
+from quickfit.checking import paths as module
+from quickfit.checking.paths import companions
 
 
 def tree(*names):

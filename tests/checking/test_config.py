@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.checking.config import Settings, nearest_settings, read_settings
+from quickfit.checking.settings import Settings, nearest_settings, read_settings
 from quickfit.errors import UsageError
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from checking.cases import bare, outcome
-from quickfit.checking._records import FREE, Checked, Outcome, Told, Trouble
-from quickfit.checking.counts import hidden_hints, summary
+from quickfit.checking.records import FREE, Checked, Outcome, Told, Trouble, hidden_hints, summary
 from quickfit.findings import Change, Edit, Effect, FixClass, Span
 
 EDIT = Edit("a.py", (1, 0), (1, 1), "x")

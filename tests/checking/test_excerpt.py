@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from quickfit.checking.excerpt import MARK, excerpt
+from quickfit.checking.to_text import MARK, excerpt
 
 
 @pytest.mark.parametrize(

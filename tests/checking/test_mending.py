@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from checking.cases import notebook
-from quickfit.checking._records import FREE, Checked
 from quickfit.checking.mending import MAX_ROUNDS, Mender
 from quickfit.checking.places import Text, told_of
+from quickfit.checking.records import FREE, Checked
 from quickfit.checking.scanning import digest
+from quickfit.code.notebooks import read_notebook
 from quickfit.findings import Change, Edit, FixClass, Span, Spotted
-from quickfit.program.notebook import read_notebook
 
 
 class Finder:
@@ -116,10 +116,10 @@ def test_bytes_around_a_change_stay(file, data):
 
     class Reader(Finder):
         def check(self, path, data=None):
-            from quickfit.program.files import decoded
+            from quickfit.code.files import decode_python
 
             data = Path(path).read_bytes() if data is None else data
-            text = decoded(path, data)
+            text = decode_python(path, data)
             told = [told_of(spot, {path: Text(text)}) for spot in self.spots(path, text)]
             return Checked(path, tuple(told), sha256=digest(data))
 

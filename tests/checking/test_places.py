@@ -2,8 +2,8 @@
 
 from checking.cases import notebook, spotted
 from quickfit.checking.places import Text, told_of, trouble_of
+from quickfit.code.notebooks import read_notebook
 from quickfit.findings import Span
-from quickfit.program.notebook import read_notebook
 
 DATA = notebook("x = 1\ny = bad", "z = 3")
 BOOK = Text(read_notebook(DATA).text, DATA)

@@ -8,11 +8,9 @@ import pytest
 
 from checking.cases import CLEAN, SHUFFLED
 from quickfit.causes import catalogue
-from quickfit.checking import pool, scanning
-from quickfit.checking.choice import Choice
-from quickfit.checking.pool import check_all
-from quickfit.checking.progress import Progress
-from quickfit.checking.scanning import Scanner, Task
+from quickfit.checking import scanning
+from quickfit.checking.scanning import Progress, Scanner, Task, check_all
+from quickfit.checking.settings import Choice
 
 # Newer Pythons warn of a fork beside threads; those are of the test runner, the command has none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -38,16 +36,16 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(task, jobs):
 
 
 def test_few_files_are_checked_in_this_process(task, monkeypatch):
-    monkeypatch.setattr(pool, "_pool", lambda *args: 1 / 0)
+    monkeypatch.setattr(scanning, "_pool", lambda *args: 1 / 0)
     assert len(run(task, 0)) == 12
 
 
 def test_many_files_are_checked_in_others(task, monkeypatch):
-    monkeypatch.setattr(pool, "MIN_PARALLEL", 2)
-    monkeypatch.setattr(pool, "whole_cores", lambda: 2)
+    monkeypatch.setattr(scanning, "MIN_PARALLEL", 2)
+    monkeypatch.setattr(scanning, "whole_cores", lambda: 2)
     asked = []
-    made = pool._pool
-    monkeypatch.setattr(pool, "_pool", lambda t, n: asked.append(n) or made(t, n))
+    made = scanning._pool
+    monkeypatch.setattr(scanning, "_pool", lambda t, n: asked.append(n) or made(t, n))
     assert len(run(task, 0)) == 12
     assert asked == [2]
 
@@ -81,14 +79,14 @@ def test_an_error_of_ours_in_another_process_is_one_here(task, monkeypatch):
 
 def test_the_work_is_shared_in_chunks_that_keep_the_order():
     paths = [str(number) for number in range(1000)]
-    chunks = pool._chunks(paths, 2)
+    chunks = scanning._chunks(paths, 2)
     assert [path for chunk in chunks for path in chunk] == paths
-    assert max(map(len, chunks)) <= pool.MAX_CHUNK
-    assert pool._chunks(paths[:3], 2) == [["0"], ["1"], ["2"]]
+    assert max(map(len, chunks)) <= scanning.MAX_CHUNK
+    assert scanning._chunks(paths[:3], 2) == [["0"], ["1"], ["2"]]
 
 
 def test_an_interrupt_ends_the_other_processes(task, monkeypatch):
-    monkeypatch.setattr(pool, "_gather", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(scanning, "_gather", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run(task, 2)
-    assert not pool.multiprocessing.active_children()
+    assert not scanning.multiprocessing.active_children()

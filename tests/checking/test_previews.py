@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.checking.previews import rewrites_of
+from quickfit.checking.places import rewrites_of
 from quickfit.findings import Change, Edit, FixClass
 
 TEXT = ["import a", "x = f(1)", "y = g(", "    2,", ")", "z = 3"]

@@ -2,7 +2,7 @@
 
 import io
 
-from quickfit.checking.progress import Progress
+from quickfit.checking.scanning import Progress
 
 
 class Terminal(io.StringIO):

@@ -7,8 +7,8 @@ import pytest
 from checking.cases import SHUFFLED, notebook, spotted
 from quickfit.causes import catalogue
 from quickfit.checking import scanning
-from quickfit.checking.choice import Choice
 from quickfit.checking.scanning import Scanner, Task
+from quickfit.checking.settings import Choice
 from quickfit.findings import Span
 
 EVERY = Choice(frozenset(catalogue()))

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from quickfit.checking.suppressing import ignores_of, lines_of
+from quickfit.checking.settings import ignores_of, lines_of
 from quickfit.findings import Span
 
 S = "shuffle-autotune"

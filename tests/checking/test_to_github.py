@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from checking.cases import outcome, told
-from quickfit.checking._records import Checked, Outcome, Trouble
+from quickfit.checking.records import Checked, Outcome, Trouble
 from quickfit.checking.to_github import to_github
 from quickfit.findings import Effect, Span
 

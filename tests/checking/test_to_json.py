@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checking.cases import outcome, told
-from quickfit.checking._records import Checked, Outcome, Trouble
+from quickfit.checking.records import Checked, Outcome, Trouble
 from quickfit.checking.to_json import MAX_LINE, dumps
 from quickfit.findings import Effect, Span
 

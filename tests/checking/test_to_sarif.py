@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from checking.cases import bare, outcome, told
 from quickfit.causes import catalogue
-from quickfit.checking._records import Checked, Outcome, Trouble
+from quickfit.checking.records import Checked, Outcome, Trouble
 from quickfit.checking.to_sarif import FINGERPRINT, dumps
 from quickfit.findings import Change, Edit, Effect, FixClass, Span
 

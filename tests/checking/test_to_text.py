@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from checking.cases import outcome, told
-from quickfit.checking._records import Checked, Outcome, Trouble
+from quickfit.checking.records import Checked, Outcome, Trouble
 from quickfit.checking.to_text import place, write_statistics, write_text
 from quickfit.findings import Effect, FixClass, Span
 

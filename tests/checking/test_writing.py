@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quickfit.checking.writing import Answer
+from quickfit.checking.mending import Answer
 from quickfit.errors import UsageError
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from quickfit.cli import attach as command
 from quickfit.errors import UsageError
+from quickfit.liveness import attach as looking
 from quickfit.liveness.attach import Target
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
@@ -149,6 +150,24 @@ def test_a_process_that_is_not_python_is_said_so():
     finally:
         child.kill()
         child.wait()
+
+
+@linux
+def test_a_process_that_is_just_being_started_is_asked_again(monkeypatch):
+    lines = iter(["", "", "sleep\x0060\x00"])
+    monkeypatch.setattr(
+        looking, "text", lambda path: next(lines) if path.endswith("cmdline") else "1 (sleep) S"
+    )
+    assert looking.target_of(1).command == ("sleep", "60")
+
+
+@linux
+def test_a_process_without_a_command_line_is_called_by_its_name(monkeypatch):
+    monkeypatch.setattr(looking, "STARTING_TRY_S", 0.0)
+    monkeypatch.setattr(
+        looking, "text", lambda path: {"cmdline": ""}.get(path.split("/")[-1], "kworker/0:1\n")
+    )
+    assert looking.target_of(2).command == ("kworker/0:1",)
 
 
 @linux

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from quickfit.cli.bench import bench, painted, race_text, size_of, time_of
-from quickfit.data.speed.figures import Span
+from quickfit.data.speed.figures import TimeSpan
 from quickfit.data.speed.race import Race
 from quickfit.errors import UsageError
 from quickfit.measuring.intervals import Measured
@@ -108,7 +108,7 @@ def test_a_step_is_either_given_or_measured():
 
 def raced(low, mean, high):
     """Return a comparison with this ratio."""
-    spans = (Span(1000, 1000, 1.0, 0.5), Span(2000, 2000, 1.0, 0.5))
+    spans = (TimeSpan(1000, 1000, 1.0, 0.5), TimeSpan(2000, 2000, 1.0, 0.5))
     return Race(("before", "after"), spans, Measured(low, mean, high, 6))
 
 

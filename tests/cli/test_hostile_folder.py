@@ -95,8 +95,7 @@ def test_a_forged_record_of_a_fix_puts_nothing_back(clone):
 
 def test_a_proof_of_ones_own_writes_nothing_outside_of_the_project(clone):
     """Even a sealed one: a link that was put in place since leads out of the folder."""
-    from quickfit.findings import FixClass
-    from quickfit.fixes.change import Edit
+    from quickfit.findings import Edit, FixClass
     from quickfit.fixing.proven import Proven, keep
 
     victim = clone.parent / ".profile"
@@ -114,8 +113,7 @@ def test_a_proof_of_ones_own_writes_nothing_outside_of_the_project(clone):
 
 
 def test_a_proof_of_ones_own_is_shown_and_written(clone):
-    from quickfit.findings import FixClass
-    from quickfit.fixes.change import Edit
+    from quickfit.findings import Edit, FixClass
     from quickfit.fixing.proven import Proven, keep
 
     path = str(clone / "train.py")

@@ -107,7 +107,7 @@ def test_help_imports_nothing_slow(tmp_path):
         "import sys; sys.argv = ['quickfit', '--help']\n"
         "from quickfit.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "slow = ('tensorflow', 'keras', 'numpy', 'rich', 'sqlite3', 'psutil', 'libcst')\n"
+        "slow = ('tensorflow', 'keras', 'numpy', 'rich', 'sqlite3', 'psutil')\n"
         "print([name for name in slow if name in sys.modules], file=sys.stderr)\n"
     )
     assert python(tmp_path, "-c", code).stderr == b"[]\n"

@@ -11,7 +11,7 @@ import typer
 
 from compression.shrinking.rows_builder import a_result
 from quickfit.cli.shrink import Format, Purpose, shrink
-from quickfit.compression.shrinking import request as requests
+from quickfit.compression.shrinking import session as requests
 from quickfit.errors import UsageError
 
 PROGRAM = """
@@ -56,7 +56,7 @@ def asked(files, monkeypatch):
 
     found_options = {"chosen": "pruned-50-int8"}
     found.append(found_options)
-    monkeypatch.setattr(requests, "answered", answered)
+    monkeypatch.setattr(requests, "answer_request", answered)
     return found
 
 

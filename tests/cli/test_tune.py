@@ -17,9 +17,9 @@ from quickfit.cli.tune import Change, Format, in_stages, script_of, tune
 from quickfit.errors import ModelError, UsageError
 from quickfit.fixing import tuned
 from quickfit.fixing.progress import Ticker
-from quickfit.tuning.advice import advising
-from quickfit.tuning.advice.candidates import KINDS
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice import session
+from quickfit.tuning.advice.candidates import CHANGE_KINDS
+from quickfit.tuning.advice.result import ChangeKind
 
 from tuning.advice.advice_builder import SLOWER, XLA, advice
 
@@ -53,7 +53,7 @@ def asked(monkeypatch):
         options["tell"]("round 1 of 3")
         return advice(XLA, SLOWER)
 
-    monkeypatch.setattr(advising, "advised", advised)
+    monkeypatch.setattr(session, "run_advice", advised)
     return calls
 
 
@@ -76,7 +76,7 @@ def test_by_default_everything_is_tried_within_three_minutes(asked):
     tune(["train:build"])
     ((target, wishes, options),) = asked
     assert target == "train:build"
-    assert wishes.kinds == set(KINDS)
+    assert wishes.kinds == set(CHANGE_KINDS)
     assert not wishes.forced
     assert options["budget_s"] == 180.0
     assert options["steps_left"] is None
@@ -85,8 +85,8 @@ def test_by_default_everything_is_tried_within_three_minutes(asked):
 def test_options_say_what_is_tried_and_how_long(asked):
     tune(["train:build"], budget="90s", only=[Change.XLA], also=[Change.PRECISION], steps_left=1200)
     ((_, wishes, options),) = asked
-    assert wishes.kinds == {Kind.XLA, Kind.PRECISION}
-    assert Kind.PRECISION in wishes.forced
+    assert wishes.kinds == {ChangeKind.XLA, ChangeKind.PRECISION}
+    assert ChangeKind.PRECISION in wishes.forced
     assert options["budget_s"] == 90.0
     assert options["steps_left"] == 1200
 
@@ -94,16 +94,16 @@ def test_options_say_what_is_tried_and_how_long(asked):
 def test_try_adds_to_what_is_tried_anyway(asked):
     tune(["train:build"], also=[Change.PRECISION])
     ((_, wishes, _),) = asked
-    assert wishes.kinds == set(KINDS)
-    assert wishes.forced == {Kind.PRECISION}
+    assert wishes.kinds == set(CHANGE_KINDS)
+    assert wishes.forced == {ChangeKind.PRECISION}
 
 
 def test_the_kinds_of_the_command_line_are_those_that_are_tried():
-    assert {change.value for change in Change} == {kind.value for kind in KINDS}
+    assert {change.value for change in Change} == {kind.value for kind in CHANGE_KINDS}
 
 
 def test_an_interrupted_one_shows_its_table_and_ends_as_interrupted(monkeypatch, capsys):
-    monkeypatch.setattr(advising, "advised", lambda *a, **k: advice(XLA, is_interrupted=True))
+    monkeypatch.setattr(session, "run_advice", lambda *a, **k: advice(XLA, is_interrupted=True))
     with pytest.raises(KeyboardInterrupt):
         tune(["train:build"])
     assert "Interrupted: this is what was known by then." in capsys.readouterr().out
@@ -152,7 +152,7 @@ def test_ctrl_c_before_anything_was_measured_is_one_line(monkeypatch, capsys):
     def advised(*words, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(advising, "advised", advised)
+    monkeypatch.setattr(session, "run_advice", advised)
     with pytest.raises(KeyboardInterrupt):
         tune(["train:build"])
     assert capsys.readouterr().err == "quickfit: interrupted before anything was measured\n"

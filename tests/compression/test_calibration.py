@@ -6,11 +6,21 @@ import numpy as np
 import pytest
 
 from compression import models
-from quickfit.compression.calibration import Samples, samples_of
+from quickfit.compression.calibration import (
+    LayerRun,
+    ModelInput,
+    Samples,
+    affordable_samples,
+    describe_data,
+    drop_labels,
+    fit_inputs,
+    iterate_activations,
+    misfit_error,
+    samples_of,
+)
+from quickfit.compression.copying import copied
 from quickfit.compression.graph import graph_of
 from quickfit.errors import UsageError
-
-pytestmark = [pytest.mark.loads_tf, pytest.mark.usefixtures("tf")]
 
 IMAGES = np.arange(40 * 6 * 6 * 2, dtype="float32").reshape(40, 6, 6, 2)
 LABELS = np.arange(40) % 3
@@ -21,6 +31,8 @@ def graph(tf):
     return graph_of(models.flattened())
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize(
     "data",
     [
@@ -42,6 +54,8 @@ def test_arrays_and_lists_are_read(graph, data):
     assert samples.arrays[0].dtype == np.float32
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_streams_are_read_from_their_beginning_and_no_further(graph, tf):
     read = []
 
@@ -56,6 +70,8 @@ def test_streams_are_read_from_their_beginning_and_no_further(graph, tf):
     np.testing.assert_array_equal(samples_of(graph, dataset, 20).arrays[0], IMAGES[:20])
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_pydataset_is_read_all_over(graph):
     import keras
 
@@ -72,6 +88,8 @@ def test_a_pydataset_is_read_all_over(graph):
     assert first.max() > IMAGES[20].max()  # not just its beginning
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_pydataset_without_end_is_read_in_order(graph):
     import keras
 
@@ -86,6 +104,8 @@ def test_a_pydataset_without_end_is_read_in_order(graph):
     np.testing.assert_array_equal(samples_of(graph, Endless(), 12).arrays[0], IMAGES[:12])
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_samples_of_arrays_are_spread_and_depend_on_the_seed_alone(graph):
     first, again, other = (samples_of(graph, IMAGES, 10, seed=s).arrays[0] for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
@@ -93,12 +113,16 @@ def test_samples_of_arrays_are_spread_and_depend_on_the_seed_alone(graph):
     assert first.max() > IMAGES[30].max()
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_samples_that_were_read_are_taken_as_they_are(graph):
     samples = samples_of(graph, IMAGES)
     assert len(samples_of(graph, samples, 5)) == 5
     np.testing.assert_array_equal(samples_of(graph, samples).arrays[0], IMAGES)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("count", [1, 3])
 def test_inputs_by_name_find_their_places(count):
     model = models.named()
@@ -111,6 +135,8 @@ def test_inputs_by_name_find_their_places(count):
     np.testing.assert_array_equal(again["size"], data["size"])
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_several_inputs_come_in_a_list_or_a_tuple():
     graph = graph_of(models.nested_twice())
     left, right = np.zeros((4, 6), "float32"), np.ones((4, 6), "float32")
@@ -119,6 +145,8 @@ def test_several_inputs_come_in_a_list_or_a_tuple():
     assert [a.shape for a in next(samples_of(graph, [left, right]).batches(3))] == [(3, 6)] * 2
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_channel_axis_is_added_or_taken_away_as_keras_does():
     import keras
 
@@ -128,12 +156,16 @@ def test_a_channel_axis_is_added_or_taken_away_as_keras_does():
     assert samples_of(flat, np.zeros((4, 6, 1))).arrays[0].shape == (4, 6)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_bytes_become_what_the_input_takes(graph):
     samples = samples_of(graph, np.full((4, 6, 6, 2), 200, "uint8"))
     assert samples.arrays[0].dtype == np.float32
     assert samples.arrays[0].max() == 200
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -157,11 +189,170 @@ def test_data_that_do_not_fit_are_told(graph, data, message):
         samples_of(graph, data)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_limit_of_nothing_is_told(graph):
     with pytest.raises(UsageError, match="1 or more, and 0 came"):
         samples_of(graph, IMAGES, 0)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_samples_come_in_batches():
     samples = Samples((np.arange(5),))
     assert [batch[0].tolist() for batch in samples.batches(2)] == [[0, 1], [2, 3], [4]]
+
+
+IMAGE = ModelInput("image", ("image",), (None, 4, 4, 1), "float32")
+SIZE = ModelInput("size", ("size", "size_input"), (None, 2), "int32")
+X, Y = np.zeros((6, 4, 4, 1)), np.zeros((6, 2))
+
+
+@pytest.mark.parametrize(
+    "data", [[X, Y], (X, Y), {"image": X, "size": Y}, {"image": X, "size_input": Y, "more": 1}]
+)
+def test_several_inputs_come_by_place_or_by_name(data):
+    arrays = fit_inputs([IMAGE, SIZE], data)
+    assert [array.shape for array in arrays] == [(6, 4, 4, 1), (6, 2)]
+    assert [str(array.dtype) for array in arrays] == ["float32", "int32"]
+
+
+@pytest.mark.parametrize(
+    "data", [X, [X], [X, Y[:3]], {"image": X}, [Y, X], "words", [X, np.array([["a", "b"]] * 6)]]
+)
+def test_what_does_not_fit_is_nothing(data):
+    assert fit_inputs([IMAGE, SIZE], data) is None
+
+
+def test_an_axis_of_one_is_added_and_taken_away():
+    assert IMAGE.fitted(X[..., 0]).shape == (6, 4, 4, 1)
+    assert SIZE.fitted(Y[..., None]).shape == (6, 2)
+
+
+def test_labels_are_dropped_where_they_follow():
+    assert len(drop_labels([IMAGE], (X, np.arange(6)))) == 1
+    assert len(drop_labels([IMAGE], X)) == 1
+
+
+def test_single_samples_are_told_from_others():
+    assert "put them into batches" in str(misfit_error([IMAGE], X[0]))
+    assert "it takes 'image' (…, 4, 4, 1), and (6, 2) came" in str(misfit_error([IMAGE], Y))
+
+
+def test_data_are_described_in_a_few_words():
+    assert describe_data({"a": X}) == "a dict with 'a' (6, 4, 4, 1)"
+    assert describe_data([X, "b"]) == "a list of (6, 4, 4, 1), str"
+    assert describe_data(()) == "a tuple of nothing"
+    assert describe_data(np.array(["a"])) == "(1) of dtype <U1"
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.parametrize("build", models.ALL, ids=lambda build: build.__name__)
+def test_the_outputs_are_those_of_the_model(build):
+    model = build()
+    graph = graph_of(model)
+    data = models.data_for(model)
+    samples = samples_of(graph, data)
+    batches = list(iterate_activations(graph, graph.outputs, samples, batch=5))
+    assert [len(next(iter(batch.values()))) for batch in batches] == [5, 5, 2]
+    expected = models.results(model, data, training=False)
+    for tensor, theirs in zip(graph.outputs, expected, strict=True):
+        ours = np.concatenate([batch[tensor] for batch in batches])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_inner_tensors_are_those_of_the_layers():
+    import keras
+
+    model = models.residual()
+    graph = graph_of(model)
+    samples = samples_of(graph, models.data_for(model))
+    tensors = [graph.call_named(name).outputs[0] for name in ("conv_a", "add")]
+    (batch,) = iterate_activations(model, tensors, samples)
+    for tensor, name in zip(tensors, ("conv_a", "add"), strict=True):
+        inner = keras.Model(model.input, model.get_layer(name).output)
+        np.testing.assert_allclose(batch[tensor], inner(samples.arrays[0]), atol=1e-5)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_a_layer_that_got_new_weights_on_the_way_uses_them():
+    model = copied(models.residual())
+    graph = graph_of(model)
+    samples = samples_of(graph, models.data_for(model))
+    call, last = graph.call_named("conv_b"), graph.outputs[0]
+    running = LayerRun(graph, samples, [call.inputs[0], last], batch=5)
+    before = running.until(call.inputs[0])
+    assert before.shape == (12, 8, 8, 8)
+    call.layer.set_weights([np.zeros_like(w) for w in call.layer.get_weights()])
+    np.testing.assert_allclose(running.until(last), model(samples.arrays[0]), atol=1e-5)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_only_what_is_still_needed_is_kept():
+    graph = graph_of(models.residual())
+    samples = samples_of(graph, np.zeros((2, 8, 8, 3)))
+    shortcut, conv = graph.call_named("stem_act").outputs[0], graph.call_named("conv_a")
+    running = LayerRun(graph, samples, [conv.outputs[0], graph.outputs[0]])
+    running.until(conv.outputs[0])
+    assert set(running._values[0]) == {shortcut, conv.outputs[0]}
+    running.until(graph.outputs[0])
+    assert running._values[0] == {}
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_what_was_not_announced_is_not_there():
+    graph = graph_of(models.residual())
+    samples = samples_of(graph, np.zeros((2, 8, 8, 3)))
+    running = LayerRun(graph, samples, [graph.outputs[0]])
+    with pytest.raises(UsageError, match="The tensor 3 is not there: name it in `wanted`"):
+        running.until(3)
+    running.until(graph.outputs[0])
+    with pytest.raises(UsageError, match="as often as you ask"):
+        running.until(graph.outputs[0])
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_nothing_sticks_to_the_layers_of_the_model():
+    import keras
+
+    x = keras.Input((3,))
+    y = keras.layers.Dense(4, activity_regularizer="l2")(x)
+    y = keras.layers.Dropout(0.5)(keras.layers.BatchNormalization()(y), training=True)
+    model = keras.Model(x, y)
+    before = [np.asarray(variable).copy() for variable in model.variables]
+    graph = graph_of(model)
+    list(iterate_activations(graph, graph.outputs, samples_of(graph, np.ones((4, 3)))))
+    assert model.losses == []
+    for variable, value in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_as_many_samples_as_fit_are_kept():
+    graph = graph_of(models.residual())
+    samples = samples_of(graph, np.zeros((20, 8, 8, 3)))
+    # The most is alive at the addition: both branches and the sum, 8×8×8 values of 4 bytes each.
+    needed_bytes = 3 * 8 * 8 * 8 * 4
+    assert len(affordable_samples(graph, samples, 7 * needed_bytes)) == 7
+    assert len(affordable_samples(graph, samples, 7 * needed_bytes - 1)) == 6
+    assert len(affordable_samples(graph, samples, 1)) == 1
+    assert len(affordable_samples(graph, samples)) == 20
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_open_sizes_are_those_of_the_samples():
+    import keras
+
+    x = keras.Input((None, None, 1), dtype="bfloat16")
+    graph = graph_of(keras.Model(x, keras.layers.ReLU(dtype="bfloat16")(x)))
+    samples = samples_of(graph, np.zeros((9, 5, 4, 1)))
+    assert len(affordable_samples(graph, samples, 3 * 2 * 20 * 2)) == 3

@@ -3,7 +3,7 @@
 import pytest
 
 from compression import models
-from quickfit.compression.flops import flops
+from quickfit.compression.flops import flops, layer_operations
 from quickfit.compression.graph import graph_of
 from quickfit.errors import ModelError, UsageError
 
@@ -151,3 +151,68 @@ def test_one_dimension_and_three_are_counted_too():
         layer = getattr(keras.layers, kind)(3, 3, use_bias=False)
         model = keras.Sequential([keras.Input(shape), layer])
         assert flops(model).total == 2 * places * 3 * 3 ** (len(shape) - 1) * 2
+
+
+SHAPE = (1, 4, 4, 2)
+
+
+def test_layers_that_only_move_values_are_free():
+    import keras
+
+    for layer in (keras.layers.Dropout(0.5), keras.layers.Flatten(), keras.layers.RandomFlip()):
+        assert layer_operations(layer, [SHAPE], [SHAPE]) == 0
+
+
+def test_layers_that_work_value_by_value_are_counted_per_value():
+    import keras
+
+    kinds = keras.layers
+    for layer, per_value in [
+        (kinds.ReLU(), 1),
+        (kinds.Activation("tanh"), 1),
+        (kinds.Activation("linear"), 0),
+        (kinds.BatchNormalization(), 2),
+        (kinds.LayerNormalization(), 7),
+        (kinds.Softmax(), 5),
+    ]:
+        assert layer_operations(layer, [SHAPE], [SHAPE]) == per_value * 32
+    assert layer_operations(kinds.Add(), [SHAPE] * 3, [SHAPE]) == 2 * 32
+    assert layer_operations(kinds.MaxPooling2D(2), [SHAPE], [(1, 2, 2, 2)]) == 8 * 4
+    assert layer_operations(kinds.GlobalAveragePooling2D(), [SHAPE], [(1, 2)]) == 32
+
+
+def test_a_layer_with_its_own_call_is_not_guessed():
+    import keras
+
+    class Odd(keras.layers.Dense):
+        def call(self, x):
+            return super().call(x) ** 2
+
+    assert layer_operations(Odd(3), [(1, 4)], [(1, 3)]) is None
+    assert layer_operations(keras.layers.Resizing(2, 2), [SHAPE], [SHAPE]) is None
+    wrapped = keras.layers.TimeDistributed(Odd(3))
+    assert layer_operations(wrapped, [(1, 5, 4)], [(1, 5, 3)]) is None
+
+
+def test_operations_of_keras_are_known_by_name():
+    import keras
+
+    x = keras.Input((4, 2))
+    made = [x + 1.0, keras.ops.reshape(x, (-1, 8)), keras.ops.sum(x, axis=1), x @ x[:, :2], x / 2]
+    nodes = keras.Model(x, made)
+    counts = {
+        type(op).__name__: layer_operations(op, [(1, 4, 2)], [(1, 4, 2)])
+        for op in nodes.operations
+        if not isinstance(op, keras.Layer)
+    }
+    assert counts == {
+        "Add": 8,
+        "Reshape": 0,
+        "Sum": 8,
+        "GetItem": 0,
+        "Matmul": 2 * 8 * 2,
+        "TrueDivide": 8,
+    }
+    added_up = keras.ops.cumsum(x)
+    odd = keras.Model(x, added_up).operations[-1]
+    assert layer_operations(odd, [(1, 4, 2)], [(1, 4, 2)]) is None

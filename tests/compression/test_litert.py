@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 
 from compression.quantizing.tiny_files import Tensor, sum_of
-from quickfit.compression.litert import Runner
+from quickfit.compression.litert import (
+    PLUMBING,
+    Runner,
+    TensorSlot,
+    as_tensor,
+    as_values,
+    check_shape,
+    content_of,
+    interpreter_of,
+    op_counts,
+    shape_text,
+    slots_of,
+    tensor_slot,
+)
 from quickfit.errors import ModelError, UsageError
 
 X = np.arange(12, dtype="float32").reshape(4, 3)
@@ -234,3 +247,101 @@ def test_a_layer_of_zeros_which_xnnpack_refuses_runs_without_it(tmp_path):
     np.testing.assert_allclose(run(x), np.asarray(model(x)), atol=0.01)
     plain = exported(model, tmp_path / "plain.tflite", "float32").runner()
     assert plain.notes == ()
+
+
+def test_bytes_are_taken_as_they_are():
+    content = sum_of(Tensor("x"))
+    assert content_of(content, "label") is content
+    with pytest.raises(ModelError, match=r"label: not a \.tflite file"):
+        content_of(b"something", "label")
+
+
+def test_a_file_of_open_sizes_is_opened_without_an_input():
+    interpreter = interpreter_of(sum_of(Tensor("x", shape=(-1, -1, 3))), 1, "label")
+    inputs, outputs = slots_of(interpreter, "label")
+    assert inputs["x"].shape == (-1, -1, 3)
+    assert list(outputs) == ["output_0"]
+
+
+def test_an_operator_that_the_runtime_does_not_know_is_told_with_the_command():
+    content = sum_of(Tensor("x"), version=99)
+    with pytest.raises(
+        ModelError, match=r"does not know one of its operators(.|\n)*pip install -U"
+    ):
+        interpreter_of(content, 1, "label")
+
+
+def test_operators_of_tensorflow_are_told():
+    content = sum_of(Tensor("x"), custom="FlexErf")
+    with pytest.raises(ModelError, match="operators of TensorFlow that LiteRT does not have"):
+        interpreter_of(content, 1, "label")
+
+
+def slot(dtype="int8", scale=0.25, zero=4, shape=(-1, 2)):
+    return TensorSlot("x", 0, shape, np.dtype(dtype), scale, zero)
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [("int8", -5), ("uint8", 100), ("int16", 0)])
+def test_what_goes_in_comes_back_to_within_half_a_step(dtype, zero):
+    values = np.linspace(-2, 2, 8).reshape(4, 2)
+    there = as_tensor(values, slot(dtype, 0.25, zero))
+    assert there.dtype == dtype
+    np.testing.assert_allclose(as_values(there, slot(dtype, 0.25, zero)), values, atol=0.125)
+
+
+def test_unsigned_bytes_are_real_numbers_for_an_int8_tensor():
+    pixels = np.array([[0, 255]], "uint8")
+    np.testing.assert_array_equal(as_tensor(pixels, slot(scale=1.0, zero=-128)), [[-128, 127]])
+
+
+def test_integers_without_a_scale_are_as_they_are():
+    indices = slot("int32", 0.0, 0)
+    assert not indices.is_quantised
+    np.testing.assert_array_equal(as_values(as_tensor([[1.0, 2.0]], indices), indices), [[1, 2]])
+
+
+def test_bfloat16_is_a_number():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = np.ones((1, 2), ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(as_tensor(values, slot("float32", 0.0, 0)), [[1, 1]])
+
+
+def test_a_negative_index_for_an_unsigned_tensor_is_refused():
+    with pytest.raises(UsageError, match=r"takes whole numbers \(uint8\).* from -1 to 2"):
+        as_tensor(np.array([[-1, 2]]), slot("uint8", 0.0, 0))
+
+
+def test_a_slot_is_read_from_what_the_interpreter_tells():
+    details = {
+        "index": 3,
+        "shape": np.array([1, 2]),
+        "shape_signature": np.array([-1, 2]),
+        "dtype": np.int8,
+        "quantization": (0.5, 7),
+    }
+    assert tensor_slot("x", details) == TensorSlot("x", 3, (-1, 2), np.dtype("int8"), 0.5, 7)
+    assert tensor_slot("x", {**details, "shape_signature": np.array([])}).shape == (1, 2)
+
+
+def test_open_sizes_take_any():
+    check_shape((3, 9, 7), slot(shape=(-1, -1, 7)))
+    with pytest.raises(UsageError, match=r"\(3, 9, 8\); the model takes \(any, any, 7\)"):
+        check_shape((3, 9, 8), slot(shape=(-1, -1, 7)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"), [((), "()"), ((-1,), "(any,)"), ((1, -1, 3), "(1, any, 3)")]
+)
+def test_shapes_read_as_people_write_them(shape, text):
+    assert shape_text(shape) == text
+
+
+def test_an_operator_is_counted_by_the_type_of_its_result():
+    assert op_counts(sum_of(Tensor("x"))) == {("ADD", "float32"): 1}
+    assert op_counts(sum_of(Tensor("x", "INT8", scale=0.5))) == {("ADD", "int8"): 1}
+    assert op_counts(sum_of(Tensor("x", "INT32"))) == {("ADD", "int32"): 1}
+
+
+def test_what_computes_is_no_plumbing():
+    assert "QUANTIZE" in PLUMBING
+    assert not PLUMBING & {"ADD", "MUL", "CONV_2D", "FULLY_CONNECTED", "MEAN", "SOFTMAX"}

@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from quickfit.data.packing import pack
-from quickfit.data.packing.framing import masked
+from quickfit.data.tfrecord import mask_crc
 
 from photos import folder
 
@@ -26,7 +26,7 @@ def frame(content):
     from crc32c import crc32c
 
     head = struct.pack("<Q", len(content))
-    crcs = (struct.pack("<I", masked(crc32c(part))) for part in (head, content))
+    crcs = (struct.pack("<I", mask_crc(crc32c(part))) for part in (head, content))
     return head + next(crcs) + content + next(crcs)
 
 

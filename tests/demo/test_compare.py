@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from quickfit.demo import compare
-from quickfit.demo.progress import ProgressLine
+from quickfit.demo.story import ProgressLine
 from quickfit.errors import QuickfitError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
@@ -90,7 +90,7 @@ def test_steps_longer_than_a_block_are_not_compared(scripts, tmp_path, monkeypat
 def test_no_stopped_process_stays_when_the_demo_is_killed(scripts, tmp_path):
     program = (
         "import sys; from pathlib import Path; from quickfit.demo import compare;"
-        "from quickfit.demo.progress import ProgressLine;"
+        "from quickfit.demo.story import ProgressLine;"
         "here = Path(sys.argv[1]); line = ProgressLine(sys.stdout, '');"
         "compare.measure_side_by_side((here / 'slow.py', here / 'fixed.py'), here, here / 'm',"
         " line=line, rounds=1000)"

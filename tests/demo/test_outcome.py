@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.demo.outcome import Outcome, lines
+from quickfit.demo.story import Outcome, lines
 from quickfit.findings import Finding, Gain
 from quickfit.measuring.interleave import Comparison, Pace
 

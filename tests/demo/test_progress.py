@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from quickfit.demo.progress import ProgressLine
+from quickfit.demo.story import ProgressLine
 
 
 class Clock:

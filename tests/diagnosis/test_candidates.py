@@ -9,8 +9,7 @@ from quickfit.diagnosis import candidates as module
 from quickfit.diagnosis import texts
 from quickfit.diagnosis.candidates import candidates
 from quickfit.errors import FixError, SignalMissing
-from quickfit.findings import Fix, FixClass, Severity
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings import Change, Edit, Fix, FixClass, Severity
 
 import builders
 from report.builders import diagnosis, generator_finding, map_finding

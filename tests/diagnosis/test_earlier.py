@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from diagnosis.test_engine import finding
-from quickfit.diagnosis.earlier import early_verdict
+from quickfit.diagnosis.run_facts import early_verdict
 from quickfit.findings import Severity
 
 from builders import recording

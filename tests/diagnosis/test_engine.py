@@ -6,8 +6,7 @@ import pytest
 
 from quickfit.causes import catalogue
 from quickfit.diagnosis import diagnose_recording, engine
-from quickfit.diagnosis.overlap import without_double_claims
-from quickfit.diagnosis.ranking import behind_the_first, ranked
+from quickfit.diagnosis.ranking import behind_the_first, ranked, without_double_claims
 from quickfit.findings import Breakdown, BreakdownPart, Finding, Gain, Symptom
 
 from builders import MAP_LINE, SCRIPT, recording

@@ -3,7 +3,7 @@
 import pytest
 
 from quickfit.diagnosis import diagnose_recording
-from quickfit.diagnosis.first_step import LABELS
+from quickfit.diagnosis.run_facts import LABELS
 
 from builders import recording
 

@@ -4,8 +4,8 @@ import pytest
 
 from memory_runs import LOOP, held_by, memory_run, rising
 from quickfit.diagnosis import diagnose_recording
-from quickfit.diagnosis.memory import memory_severity
 from quickfit.diagnosis.ranking import ranked
+from quickfit.diagnosis.verdict import memory_severity
 from quickfit.findings import Exhaustion, Finding, Gain
 
 HOUR_S = 3600.0

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from quickfit.diagnosis.overlap import without_double_claims, without_explained
-from quickfit.findings import Finding, Gain, Location, Symptom
+from quickfit.diagnosis.ranking import without_double_claims, without_explained, without_vaguer
+from quickfit.findings import Exhaustion, Finding, Gain, Location, Symptom
 
 
 def found(cause, share, *claims, symptom=Symptom.SLOW):
@@ -70,6 +70,14 @@ def test_a_large_part_at_the_line_of_a_cause_is_left_to_it():
     assert without_explained([specific, general("time-in-it", "between", line=7)]) == [specific]
 
 
+def test_what_a_line_keeps_in_memory_does_not_explain_its_time():
+    used = Exhaustion("memory", "bytes", 1e9, 3.1e6, 5e6, 8e9, 6000.0)
+    place = Location("train.py", 7, "")
+    leak = dataclasses.replace(found("traced-graph-leak", 0.0), where=place, exhaustion=used)
+    both = [leak, general("time-in-tracing", "tracing", line=7)]
+    assert without_explained(both) == both
+
+
 def test_a_large_part_beside_a_cause_of_another_part_is_told():
     both = [found("tiny-batch", 0.3, "step"), general("time-in-callback", "callbacks", line=7)]
     assert without_explained(both) == both
@@ -78,3 +86,19 @@ def test_a_large_part_beside_a_cause_of_another_part_is_told():
 def test_large_parts_do_not_explain_each_other():
     both = [general("time-in-python", "between"), general("time-in-saving", "saving")]
     assert without_explained(both) == both
+
+
+@pytest.mark.parametrize(
+    ("share", "left"),
+    [
+        pytest.param(0.30, ["slow-logging"], id="most of it"),
+        pytest.param(0.10, ["callback-batch-slow", "slow-logging"], id="a small part of it"),
+    ],
+)
+def test_an_exact_cause_is_told_instead_of_a_vaguer_one_where_it_explains(share, left):
+    both = [
+        found("callback-batch-slow", 0.40, "callbacks"),
+        found("slow-logging", share, "callbacks"),
+    ]
+    kept = without_vaguer(both, {"slow-logging": ("callback-batch-slow",)})
+    assert [finding.cause for finding in kept] == left

@@ -1,7 +1,7 @@
 """The verdict on a run that was quiet: why, and whether it still is."""
 
 from quickfit.diagnosis import diagnose_recording
-from quickfit.diagnosis.silence import silent, unexplained
+from quickfit.diagnosis.verdict import silent, unexplained_silence
 from quickfit.findings import Severity, Symptom
 from silences import noted, quiet_run
 
@@ -59,9 +59,9 @@ def test_a_silence_that_nothing_explains_is_told_as_it_was_said():
 
 
 def test_an_unexplained_silence_that_ended_is_forgotten():
-    assert unexplained(quiet_run({**UNKNOWN, "moved_again_s": 1050.0})) == ""
-    assert unexplained(quiet_run(noted("held-lock"))) == ""
-    assert unexplained(quiet_run()) == ""
+    assert unexplained_silence(quiet_run({**UNKNOWN, "moved_again_s": 1050.0})) == ""
+    assert unexplained_silence(quiet_run(noted("held-lock"))) == ""
+    assert unexplained_silence(quiet_run()) == ""
 
 
 def test_each_cause_is_told_once_and_the_last_time_counts():

@@ -3,9 +3,9 @@
 import pytest
 
 from drift_runs import drifting, flat, rising
-from quickfit.diagnosis import slowing
+from quickfit.diagnosis import verdict
 from quickfit.diagnosis.engine import diagnose_recording
-from quickfit.diagnosis.overlap import without_double_claims
+from quickfit.diagnosis.ranking import without_double_claims
 from quickfit.findings import Finding, Gain, Symptom
 
 N = 600
@@ -68,10 +68,10 @@ def test_longer_batches_are_told_and_nothing_is_wrong():
 @pytest.mark.parametrize("steps", [10, N])
 def test_nothing_is_said_of_a_run_that_stays_the_same_or_is_too_short(steps):
     signals = drifting(steps=steps, callbacks=flat(0.001))
-    assert slowing.unexplained(signals) == ""
-    assert slowing.notes(signals, []) == ()
+    assert verdict.unexplained_slowing(signals) == ""
+    assert verdict.notes(signals, []) == ()
 
 
 def test_a_machine_that_slows_a_run_much_is_the_verdict_where_nothing_else_is_found():
     signals = drifting(slower=lambda step: 2.0 if step > 300 else 1.0)
-    assert slowing.unexplained(signals).startswith("slower by the machine's load")
+    assert verdict.unexplained_slowing(signals).startswith("slower by the machine's load")

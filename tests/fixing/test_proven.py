@@ -6,10 +6,9 @@ import json
 import pytest
 
 from quickfit import trust
+from quickfit.code.writing import read_source
 from quickfit.errors import FixError
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Edit
-from quickfit.fixes.files import read_source
+from quickfit.findings import Edit, FixClass
 from quickfit.fixing.proven import FILE, Proven, files_of, keep, read
 
 PURPOSE = "write what was proven"

@@ -8,15 +8,14 @@ import pytest
 
 from quickfit.diagnosis.candidates import Candidate, Unrecognised
 from quickfit.errors import FixError, RecordingError, UsageError
-from quickfit.findings import FixClass, Gain
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings import Change, Edit, FixClass, Gain
 from quickfit.fixing import story as module
 from quickfit.fixing import tuned_beside
 from quickfit.fixing.story import Request, _target_of, joined, told
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.launch.target import Target
 from quickfit.proof.observe import Observed
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 from stories import BATCH, MAP, TEXT, outcome, story, write_script
 
 import builders
@@ -303,7 +302,7 @@ def test_a_script_that_is_not_there_is_said(home):
 def settings(home, monkeypatch):
     """Let one setting be offered, which writes the batch size of the script."""
     edit = Edit(str(home / "train.py"), *BATCH)
-    offer = Offer(Kind.BATCH, "batch 256 (×8)", {}, Change("Take 256", MAY, (edit,)))
+    offer = Offer(ChangeKind.BATCH, "batch 256 (×8)", {}, Change("Take 256", MAY, (edit,)))
     monkeypatch.setattr(tuned_beside, "offers_of", lambda watched: [offer])
 
 

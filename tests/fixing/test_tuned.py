@@ -8,8 +8,7 @@ from typing import ClassVar
 import pytest
 
 from quickfit.errors import FixError, UsageError
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing import proven, tuned, write
 from quickfit.fixing.tuned import TuneRequest, found, tune
 from quickfit.fixing.tuned_offer import Offer
@@ -18,7 +17,7 @@ from quickfit.launch.target import Target
 from quickfit.measuring.intervals import interval
 from quickfit.proof.observe import NO_TRAINING, Observed
 from quickfit.proof.outcome import Outcome
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 from stories import story, write_script
 
 import builders
@@ -69,10 +68,15 @@ def machine(home, monkeypatch):
         return Change(title, kind, (Edit(path, *place),), f"{title}.")
 
     offers = [
-        Offer(Kind.XLA, "XLA", {"jit": True}, edit("Use XLA", MAY, JIT)),
-        Offer(Kind.STEPS, "32 steps", {"steps_per_execution": 32}, edit("32", SAME_RESULTS, STEPS)),
-        Offer(Kind.BATCH, "batch 64", {"batch": 64}, edit("64", MAY, BATCH), 2),
-        Offer(Kind.THREADS, "threads", {}, "there is one core"),
+        Offer(ChangeKind.XLA, "XLA", {"jit": True}, edit("Use XLA", MAY, JIT)),
+        Offer(
+            ChangeKind.STEPS,
+            "32 steps",
+            {"steps_per_execution": 32},
+            edit("32", SAME_RESULTS, STEPS),
+        ),
+        Offer(ChangeKind.BATCH, "batch 64", {"batch": 64}, edit("64", MAY, BATCH), 2),
+        Offer(ChangeKind.THREADS, "threads", {}, "there is one core"),
     ]
 
     def prepare(failure="", wait_s=0.001, only_left=False, **ratios):
@@ -282,7 +286,7 @@ def test_input_that_is_the_limit_is_said_first(home, machine):
 def test_only_some_kinds_are_tried_where_that_is_asked_for(home, machine):
     machine()
     request = TuneRequest(Target(script="train.py"), only=frozenset({"batch"}))
-    assert [one.offer.kind for one in found(request, io.StringIO()).tried] == [Kind.BATCH]
+    assert [one.offer.kind for one in found(request, io.StringIO()).tried] == [ChangeKind.BATCH]
 
 
 def test_a_script_that_makes_no_step_cannot_be_tuned(home, machine):

@@ -3,7 +3,7 @@
 import pytest
 
 from fixing.tuned_runs import SOURCE, recording, watched
-from quickfit.fixes.change import patched
+from quickfit.code.edits import apply_edits
 from quickfit.fixing.tuned_batches import batch_offers
 from quickfit.fixing.tuned_watched import Watched
 
@@ -18,7 +18,7 @@ def test_twice_and_four_times_as_many_are_offered():
         ("batch 64 (×2)", 2),
         ("batch 128 (×4)", 4),
     ]
-    assert [patched(SOURCE, one.change.edits) for one in offers] == [
+    assert [apply_edits(SOURCE, one.change.edits) for one in offers] == [
         SOURCE.replace("batch(32)", "batch(64)"),
         SOURCE.replace("batch(32)", "batch(128)"),
     ]
@@ -26,7 +26,7 @@ def test_twice_and_four_times_as_many_are_offered():
 
 def test_arrays_get_a_size_in_fit():
     first = batch_offers(watched(**ARRAYS))[0]
-    assert "model.fit(ds, epochs=3, batch_size=64)" in patched(SOURCE, first.change.edits)
+    assert "model.fit(ds, epochs=3, batch_size=64)" in apply_edits(SOURCE, first.change.edits)
 
 
 @pytest.mark.parametrize(

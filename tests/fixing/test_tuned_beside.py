@@ -20,15 +20,14 @@ from fixing.tuned_runs import (
     recording,
     tried,
 )
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, Edit
-from quickfit.fixes.files import read_source
+from quickfit.code.writing import read_source
+from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing import tuned_beside
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.tuned_beside import free_offers, prove_settings, settled, unproven_settings
 from quickfit.proof.budget import Budget
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 from stories import story
 
 import builders
@@ -80,9 +79,9 @@ def begun(tmp_path, monkeypatch):
     path = tmp_path / "train.py"
     path.write_text("a = 1\nb = 2\nc = 3\n")
     offers = [
-        offer(Kind.XLA, "XLA", path=path),
-        offer(Kind.STEPS, "32 steps", path=path, setting={"steps_per_execution": 32}),
-        offer(Kind.STEPS, "8 steps", path=path, setting={"steps_per_execution": 8}),
+        offer(ChangeKind.XLA, "XLA", path=path),
+        offer(ChangeKind.STEPS, "32 steps", path=path, setting={"steps_per_execution": 32}),
+        offer(ChangeKind.STEPS, "8 steps", path=path, setting={"steps_per_execution": 8}),
     ]
     monkeypatch.setattr(tuned_beside, "offers_of", lambda watched: offers)
     sources = Sources({str(path): read_source(str(path))}, ())

@@ -5,7 +5,7 @@ import pytest
 from quickfit.findings import FixClass
 from quickfit.fixing.tuned_class import agreement, class_of
 from quickfit.proof.kept import Results
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 SAME, EQUIVALENT = FixClass.SAME_RESULTS, FixClass.EQUIVALENT
 MAY, REPAIRS = FixClass.MAY_CHANGE_RESULTS, FixClass.REPAIRS
@@ -36,15 +36,17 @@ def test_results_agree(again, edited, expected):
 @pytest.mark.parametrize(
     ("kind", "judged", "agrees", "expected"),
     [
-        pytest.param(Kind.STEPS, MAY, SAME, MAY, id="steps beside a callback that acts seldom"),
-        pytest.param(Kind.STEPS, MAY, None, MAY, id="steps that are not"),
-        pytest.param(Kind.STEPS, SAME, EQUIVALENT, SAME, id="never worse than judged"),
-        pytest.param(Kind.XLA, MAY, SAME, EQUIVALENT, id="XLA rounds in other ways"),
-        pytest.param(Kind.XLA, MAY, EQUIVALENT, EQUIVALENT, id="XLA to rounding"),
-        pytest.param(Kind.THREADS, MAY, EQUIVALENT, EQUIVALENT, id="threads"),
-        pytest.param(Kind.BATCH, MAY, SAME, MAY, id="a batch is another training"),
-        pytest.param(Kind.PRECISION, MAY, EQUIVALENT, MAY, id="so is another precision"),
-        pytest.param(Kind.XLA, REPAIRS, SAME, REPAIRS, id="another kind of class"),
+        pytest.param(
+            ChangeKind.STEPS, MAY, SAME, MAY, id="steps beside a callback that acts seldom"
+        ),
+        pytest.param(ChangeKind.STEPS, MAY, None, MAY, id="steps that are not"),
+        pytest.param(ChangeKind.STEPS, SAME, EQUIVALENT, SAME, id="never worse than judged"),
+        pytest.param(ChangeKind.XLA, MAY, SAME, EQUIVALENT, id="XLA rounds in other ways"),
+        pytest.param(ChangeKind.XLA, MAY, EQUIVALENT, EQUIVALENT, id="XLA to rounding"),
+        pytest.param(ChangeKind.THREADS, MAY, EQUIVALENT, EQUIVALENT, id="threads"),
+        pytest.param(ChangeKind.BATCH, MAY, SAME, MAY, id="a batch is another training"),
+        pytest.param(ChangeKind.PRECISION, MAY, EQUIVALENT, MAY, id="so is another precision"),
+        pytest.param(ChangeKind.XLA, REPAIRS, SAME, REPAIRS, id="another kind of class"),
     ],
 )
 def test_a_setting_is_of_class(kind, judged, agrees, expected):

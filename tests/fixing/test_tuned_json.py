@@ -8,7 +8,7 @@ from fixing.tuned_runs import FAST, SAME, STEPS32, XLA, tried, watched
 from quickfit.fixing.tuned import Tuned
 from quickfit.fixing.tuned_json import as_json
 from quickfit.fixing.tuned_trials import Training, Tried
-from quickfit.tuning.advice.result import Advice, Baseline
+from quickfit.tuning.advice.result import Advice, TrainingBaseline
 from stories import BATCH, outcome, story, write_script
 
 
@@ -26,7 +26,7 @@ def facts(tmp_path):
 
 
 def test_every_name_of_advise_is_there(facts):
-    baseline = Baseline(32, None, 1, None, None, 0)
+    baseline = TrainingBaseline(32, None, 1, None, None, 0)
     wanted = Advice("a", "b", baseline, ()).as_json()
     found = facts(tried(XLA, *FAST, loss=(0.5, 0.5)))
     assert wanted.keys() <= found.keys()

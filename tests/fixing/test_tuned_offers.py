@@ -3,11 +3,11 @@
 import pytest
 
 from fixing.tuned_runs import SOURCE, recording, watched
-from quickfit.fixes.change import patched
+from quickfit.code.edits import apply_edits
 from quickfit.fixing import tuned_offers
 from quickfit.fixing.tuned_offers import NO_MAIN, UNSCALED, offers_of
 from quickfit.fixing.tuned_watched import Watched
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 MODEL = SOURCE.replace(
     "ds = files", "model = keras.Sequential([keras.layers.Dense(1)]); ds = files"
@@ -40,7 +40,7 @@ def test_everything_is_offered_in_the_order_of_trying():
 def test_threads_are_set_in_the_file_that_is_run():
     offers = named(offers_of(watched(facts={"usable_cores": 8.0})))
     assert offers["intra-op threads 4"].setting == {"intra_threads": 4}
-    after = patched(SOURCE, offers["inter-op threads 1"].change.edits)
+    after = apply_edits(SOURCE, offers["inter-op threads 1"].change.edits)
     assert after.startswith(
         "import tensorflow as tf\ntf.config.threading.set_inter_op_parallelism_threads(1)\n"
     )
@@ -59,8 +59,8 @@ def test_without_units_for_16_bits_precision_is_not_offered():
 
 def test_precision_is_offered_where_somebody_wants_to_see_it():
     found = named(offers_of(watched(MODEL), frozenset({"precision"})))["mixed_bfloat16"]
-    assert found.kind is Kind.PRECISION
-    assert 'set_dtype_policy("mixed_bfloat16")' in patched(MODEL, found.change.edits)
+    assert found.kind is ChangeKind.PRECISION
+    assert 'set_dtype_policy("mixed_bfloat16")' in apply_edits(MODEL, found.change.edits)
 
 
 def test_precision_is_offered_on_a_gpu():

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from quickfit.fixes.change import patched
-from quickfit.fixes.compile_settings import with_steps
-from quickfit.fixes.script import Project
+from quickfit.code.edits import apply_edits
+from quickfit.code.project import Project
+from quickfit.fixing.tuned_edits import with_steps
 from quickfit.fixing.tuned_seen import TrialFolders
 from quickfit.launch.target import Target
 from quickfit.proof.trial import started
@@ -64,7 +64,7 @@ def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(hom
     path = str(home / "train.py")
     project = Project({path: TEXT})
     change = with_steps(project.script(path), 9, 32, project, works_on_batches=False)
-    edited = {path: patched(TEXT, change.edits).encode()}
+    edited = {path: apply_edits(TEXT, change.edits).encode()}
     scratch = home.parent / "scratch"
     scratch.mkdir()
     folders = TrialFolders(scratch)

@@ -5,7 +5,7 @@ import pytest
 from fixing.tuned_runs import BATCH64, FAST, SAME, SLOW, XLA, tried
 from quickfit.fixing.tuned_rows import NOT_COMPARED, row_of, verdict_of
 from quickfit.fixing.tuned_trials import Training, Tried
-from quickfit.tuning.advice.rows import Verdict
+from quickfit.tuning.advice.result import ChangeVerdict
 
 TRAINING = Training(32, 0.1, 100, 300)
 
@@ -13,46 +13,53 @@ TRAINING = Training(32, 0.1, 100, 300)
 @pytest.mark.parametrize(
     ("found", "verdict", "reason"),
     [
-        pytest.param(tried(XLA, *FAST), Verdict.ADVISED, "", id="faster"),
+        pytest.param(tried(XLA, *FAST), ChangeVerdict.ADVISED, "", id="faster"),
         pytest.param(
             tried(XLA, *SAME, why="gains less than 1.05×"),
-            Verdict.NO_GAIN,
+            ChangeVerdict.NO_GAIN,
             "gains less than 1.05×",
             id="as fast",
         ),
-        pytest.param(tried(XLA, *SLOW, why="gains less"), Verdict.SLOWER, "", id="slower"),
-        pytest.param(tried(XLA, 0.9, why="gains less"), Verdict.SLOWER, "", id="one slow pair"),
+        pytest.param(tried(XLA, *SLOW, why="gains less"), ChangeVerdict.SLOWER, "", id="slower"),
+        pytest.param(
+            tried(XLA, 0.9, why="gains less"), ChangeVerdict.SLOWER, "", id="one slow pair"
+        ),
         pytest.param(
             tried(XLA, 1.2, 6.3, why="the time was used up after 2 of 3 pairs"),
-            Verdict.NOT_DECIDED,
+            ChangeVerdict.NOT_DECIDED,
             "the time was used up after 2 of 3 pairs",
             id="too few pairs",
         ),
-        pytest.param(Tried(XLA, why="on already"), Verdict.NOT_TRIED, "on already", id="left"),
+        pytest.param(
+            Tried(XLA, why="on already"), ChangeVerdict.NOT_TRIED, "on already", id="left"
+        ),
         pytest.param(
             tried(XLA, why="not tried: the time is used up"),
-            Verdict.NOT_TRIED,
+            ChangeVerdict.NOT_TRIED,
             "the time is used up",
             id="no time",
         ),
         pytest.param(
             tried(XLA, why="the edited script ended with exit code 1: ValueError: no"),
-            Verdict.FAILED,
+            ChangeVerdict.FAILED,
             "the edited script ended with exit code 1: ValueError: no",
             id="failed",
         ),
         pytest.param(
             tried(XLA, *FAST, not_worth="it pays after 9 steps, and you have 3 left"),
-            Verdict.NO_GAIN,
+            ChangeVerdict.NO_GAIN,
             "it pays after 9 steps, and you have 3 left",
             id="does not pay",
         ),
         pytest.param(
-            tried(BATCH64, *FAST, unit="steps"), Verdict.NOT_TRIED, NOT_COMPARED, id="by steps"
+            tried(BATCH64, *FAST, unit="steps"),
+            ChangeVerdict.NOT_TRIED,
+            NOT_COMPARED,
+            id="by steps",
         ),
         pytest.param(
             tried(XLA, *FAST, loss=(0.8, 0.5)),
-            Verdict.LEARNS_LESS,
+            ChangeVerdict.LEARNS_LESS,
             "over the first 1,024 samples the mean loss is 0.8, and 0.5 as it is",
             id="learns less",
         ),

@@ -3,7 +3,7 @@
 import pytest
 
 from fixing.tuned_runs import SOURCE, recording, watched
-from quickfit.fixes.change import patched
+from quickfit.code.edits import apply_edits
 from quickfit.fixing.tuned_steps import EAGER, NO_FIT, UNSEEN, step_offers, xla_offer
 from quickfit.fixing.tuned_watched import Watched
 
@@ -11,7 +11,7 @@ from builders import SCRIPT, START_S
 
 
 def text_of(offer, text=SOURCE):
-    return patched(text, offer.change.edits)
+    return apply_edits(text, offer.change.edits)
 
 
 def test_xla_is_offered_where_the_model_is_compiled():

@@ -18,8 +18,8 @@ from fixing.tuned_runs import (
     outcome,
     tried,
 )
+from quickfit.code.writing import read_source
 from quickfit.findings import FixClass
-from quickfit.fixes.files import read_source
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.tuned_seen import Seen, TrialFolders
 from quickfit.fixing.tuned_trials import (
@@ -36,7 +36,7 @@ from quickfit.fixing.tuned_trials import (
     why_not,
 )
 from quickfit.proof.budget import Budget
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 
 class Proofs:
@@ -228,15 +228,16 @@ def test_steps_per_call_must_fit_into_an_epoch_of_larger_batches():
 
 def test_the_best_are_tried_as_one(bench):
     best = [
-        tried(offer(Kind.XLA, "XLA", path=bench.path), *FAST),
+        tried(offer(ChangeKind.XLA, "XLA", path=bench.path), *FAST),
         tried(
-            offer(Kind.BATCH, "batch 64", path=bench.path, times=2, setting={"batch": 64}), *FAST
+            offer(ChangeKind.BATCH, "batch 64", path=bench.path, times=2, setting={"batch": 64}),
+            *FAST,
         ),
     ]
     here, said = bench({"XLA + batch 64": FASTER}), []
     found = try_together(best, here, said.append)
     assert said == ["2 of them together"]
-    assert (found.offer.kind, found.offer.times) == (Kind.TOGETHER, 2)
+    assert (found.offer.kind, found.offer.times) == (ChangeKind.TOGETHER, 2)
     assert found.offer.setting == {"jit": True, "batch": 64}
     text = here.prover.claims[0].texts[str(bench.path)]
     assert text == b"a = 1\nb = 2\n# XLA\n# batch 64\nc = 3\n"
@@ -249,7 +250,7 @@ def test_one_alone_needs_no_trial_together(bench):
 
 def test_together_is_chosen_where_it_is_faster():
     both = [tried(XLA, *FAST), tried(STEPS32, *FASTER)]
-    whole = offer(Kind.TOGETHER, "both")
+    whole = offer(ChangeKind.TOGETHER, "both")
     assert chosen(both, tried(whole, 2.5, 2.51, 2.52)) == both
     assert chosen(both, tried(whole, *FAST)) == [both[1]]
     assert chosen(both, tried(whole, 2.5, 2.51, 2.52, loss=(0.9, 0.5))) == [both[1]]
@@ -278,9 +279,9 @@ def test_what_does_not_pay_in_the_steps_left_is_not_worth_having(bench, monkeypa
 @pytest.mark.parametrize(
     ("kind", "agrees", "expected"),
     [
-        (Kind.STEPS, FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS),
-        (Kind.XLA, FixClass.EQUIVALENT, FixClass.EQUIVALENT),
-        (Kind.BATCH, FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS),
+        (ChangeKind.STEPS, FixClass.SAME_RESULTS, FixClass.MAY_CHANGE_RESULTS),
+        (ChangeKind.XLA, FixClass.EQUIVALENT, FixClass.EQUIVALENT),
+        (ChangeKind.BATCH, FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS),
     ],
 )
 def test_a_setting_gets_the_class_that_its_results_prove(
@@ -295,7 +296,7 @@ def test_a_setting_gets_the_class_that_its_results_prove(
 def test_together_claims_no_more_than_may_change_results(bench):
     best = [
         tried(offer(kind, name, path=bench.path, claimed=FixClass.EQUIVALENT), *FAST)
-        for kind, name in ((Kind.XLA, "XLA"), (Kind.THREADS, "threads"))
+        for kind, name in ((ChangeKind.XLA, "XLA"), (ChangeKind.THREADS, "threads"))
     ]
     here = bench({})
     try_together(best, here, lambda text: None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_seen import Seen
 from quickfit.fixing.tuned_trials import Tried
@@ -14,7 +13,7 @@ from quickfit.fixing.tuned_watched import Watched
 from quickfit.measuring.intervals import interval
 from quickfit.proof.outcome import Outcome
 from quickfit.recording.reader import Recording
-from quickfit.tuning.advice.rows import Kind, Loss
+from quickfit.tuning.advice.result import ChangeKind, LossChange
 
 import builders
 from builders import SCRIPT
@@ -41,7 +40,7 @@ def watched(text: str = SOURCE, **given: Any) -> Watched:
 
 
 def offer(
-    kind: Kind = Kind.XLA,
+    kind: ChangeKind = ChangeKind.XLA,
     name: str = "XLA (jit_compile)",
     *,
     path: Path | str = SCRIPT,
@@ -51,7 +50,7 @@ def offer(
     place = given.pop("place", (3, 0))
     edit = Edit(str(path), place, place, f"# {name}\n")
     change = Change(f"Try {name}", given.pop("claimed", FixClass.MAY_CHANGE_RESULTS), (edit,))
-    setting = given.pop("setting", {"jit": True} if kind is Kind.XLA else {})
+    setting = given.pop("setting", {"jit": True} if kind is ChangeKind.XLA else {})
     return Offer(kind, name, setting, given.pop("made", change), **given)
 
 
@@ -75,7 +74,7 @@ def tried(
 ) -> Tried:
     """Return what came of an offer; `loss` with it and without, `compile_s` of its first step."""
     compile_s = given.pop("compile_s", 0.0)
-    known = Loss(1024, 0.9, *loss) if loss is not None else None
+    known = LossChange(1024, 0.9, *loss) if loss is not None else None
     seen = Seen(640e6, 40e6, 0.9, compile_s, known)
     why_not = given.pop("not_worth", "")
     return Tried(of, outcome(of, *ratios, **given), seen, why_not)
@@ -85,8 +84,8 @@ FAST = (1.5, 1.52, 1.54)
 FASTER = (2.0, 2.02, 2.04)
 SAME = (1.0, 1.01, 1.0)
 SLOW = (0.8, 0.8, 0.81)
-STEPS32 = offer(Kind.STEPS, "32 steps per call", setting={"steps_per_execution": 32})
-STEPS8 = offer(Kind.STEPS, "8 steps per call", setting={"steps_per_execution": 8})
-BATCH64 = offer(Kind.BATCH, "batch 64 (×2)", setting={"batch": 64}, times=2)
-BATCH128 = offer(Kind.BATCH, "batch 128 (×4)", setting={"batch": 128}, times=4)
+STEPS32 = offer(ChangeKind.STEPS, "32 steps per call", setting={"steps_per_execution": 32})
+STEPS8 = offer(ChangeKind.STEPS, "8 steps per call", setting={"steps_per_execution": 8})
+BATCH64 = offer(ChangeKind.BATCH, "batch 64 (×2)", setting={"batch": 64}, times=2)
+BATCH128 = offer(ChangeKind.BATCH, "batch 128 (×4)", setting={"batch": 128}, times=4)
 XLA = offer()

@@ -279,10 +279,9 @@ def change_settings(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_settings(folder: Path) -> str:
-    from quickfit.checking.choice import chosen
-    from quickfit.checking.config import nearest_settings
     from quickfit.checking.paths import is_match
-    from quickfit.program.pins import pins_keras2
+    from quickfit.checking.settings import chosen, nearest_settings
+    from quickfit.code.versions import pins_keras2
 
     for file in folder.iterdir():
         pins_keras2(file.read_text(errors="replace"))
@@ -375,9 +374,9 @@ def change_hdf5(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_model(folder: Path) -> str:
-    from quickfit.compression.sources.model_config import contents_of
+    from quickfit.compression.model_file import read_contents
 
-    contents_of(next(folder.iterdir()))
+    read_contents(next(folder.iterdir()))
     return ""
 
 
@@ -403,10 +402,10 @@ def change_arrays(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_arrays(folder: Path) -> str:
-    from quickfit.compression.calibrating.inputs import Wanted
-    from quickfit.compression.sources.npz import read_npz
+    from quickfit.compression.calibration import ModelInput
+    from quickfit.compression.sample_files import read_npz
 
-    read_npz(folder / "data.npz", [Wanted("x", ("x",), (None, 4), "float32")])
+    read_npz(folder / "data.npz", [ModelInput("x", ("x",), (None, 4), "float32")])
     return ""
 
 
@@ -447,13 +446,13 @@ def change_image(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_image(folder: Path) -> str:
-    from quickfit.data.pixels import decode, look
+    from quickfit.data.pixels import decode, read_header
     from quickfit.probes._image_sizes import image_size
 
     content = (folder / "image").read_bytes()
     image_size(content)
     image_size(os.fsencode(folder / "image"))
-    header = look(content, max_pixels=4_000_000)
+    header = read_header(content, max_pixels=4_000_000)
     decode(content, header=header)
     return ""
 
@@ -492,7 +491,7 @@ def pack_seeds() -> list[Case]:
 
 
 def change_pack(rng: Random, seeds: list[Case]) -> Case:
-    from quickfit.data.packing.manifest import checksum
+    from quickfit.data.packing.manifest import manifest_checksum
 
     case = dict(rng.choice(seeds))
     name = rng.choice(list(case))
@@ -501,7 +500,7 @@ def change_pack(rng: Random, seeds: list[Case]) -> Case:
         values = mutations.change_json(rng, json.loads(data))
         if isinstance(values, dict) and rng.random() < 0.7:
             with suppress(ValueError, RecursionError, TypeError):
-                values["checksum"] = checksum(values)
+                values["checksum"] = manifest_checksum(values)
         case[name] = mutations.dump_json(rng, values)
     elif name.endswith(".jsonl") and data and rng.random() < 0.85:
         lines = data.splitlines()
@@ -524,15 +523,15 @@ def _reframed(rng: Random, data: bytes) -> bytes:
 
     from crc32c import crc32c
 
-    from quickfit.data.packing.framing import frames, masked
+    from quickfit.data.tfrecord import mask_crc, read_frames
 
-    contents = [frame.content for frame in frames(io.BytesIO(data), len(data))]
+    contents = [frame.content for frame in read_frames(io.BytesIO(data), len(data))]
     at = rng.randrange(len(contents))
     contents[at] = mutations.change_bytes(rng, bytes(contents[at]))
     found = b""
     for content in contents:
         length = struct.pack("<Q", len(content))
-        head, tail = masked(crc32c(length)), masked(crc32c(bytes(content)))
+        head, tail = mask_crc(crc32c(length)), mask_crc(crc32c(bytes(content)))
         found += length + struct.pack("<I", head) + bytes(content) + struct.pack("<I", tail)
     return found
 
@@ -541,7 +540,7 @@ def _with_checksums(case: Case) -> bytes:
     """Return the manifest of a pack that somebody has changed with care."""
     from crc32c import crc32c
 
-    from quickfit.data.packing.manifest import checksum
+    from quickfit.data.packing.manifest import manifest_checksum
 
     values = json.loads(case["manifest.json"])
     values["files"] = {name: crc32c(case[name]) for name in values["files"] if name in case}
@@ -549,18 +548,17 @@ def _with_checksums(case: Case) -> bytes:
         data = case.get(shard["file"], b"")
         shard |= {"bytes": len(data), "crc32c": crc32c(data)}
     values["bytes"] = sum(shard["bytes"] for shard in values["shards"])
-    values["checksum"] = checksum(values)
+    values["checksum"] = manifest_checksum(values)
     return json.dumps(values, indent=1).encode()
 
 
 def read_pack(folder: Path) -> str:
-    from quickfit.data.packing import comparing, destination
-    from quickfit.data.packing.layout import Layout
-    from quickfit.data.packing.manifest import read_manifest
-    from quickfit.data.packing.packed import Packed
-    from quickfit.data.packing.shard import note_of_whole
-    from quickfit.data.packing.verifying import verify
-    from quickfit.data.reading import files, frames, pack_index
+    from quickfit.data import pack_index, record_files, tfrecord
+    from quickfit.data.packing import destination, resume
+    from quickfit.data.packing.manifest import PackLayout, read_manifest
+    from quickfit.data.packing.report import Packed
+    from quickfit.data.packing.shards import read_shard_note
+    from quickfit.data.packing.verification import verify
     from quickfit.terminal import escape
 
     said: list[str] = []
@@ -571,18 +569,18 @@ def read_pack(folder: Path) -> str:
         except QuickfitError as error:
             said.append(str(error))
 
-    layout = Layout(folder)
+    layout = PackLayout(folder)
     now = {"settings": {"form": "original", "seed": 1}, "sources": {"kind": "listed", "count": 2}}
     listing = [{"path": "cat/0.jpg", "label": 0, "bytes": 5}]
-    attempt(lambda: files.pack_in(str(folder)))
-    attempt(lambda: destination.is_ours(layout))
-    attempt(lambda: comparing.check_same(layout, comparing.begun(layout) or {}, now, listing))
+    attempt(lambda: record_files.pack_in(str(folder)))
+    attempt(lambda: destination.is_pack_folder(layout))
+    attempt(lambda: resume.check_same(layout, resume.read_begun(layout) or {}, now, listing))
     for file in sorted(folder.glob("*.tfrecord")):
-        note_of_whole(layout.shard(file.stem))
-        attempt(lambda file=file: _walk(frames, str(file)))
+        read_shard_note(layout.shard(file.stem))
+        attempt(lambda file=file: _walk(tfrecord, str(file)))
     manifest = read_manifest(folder)
     attempt(lambda: verify(folder).faults)
-    attempt(lambda: comparing.check_there(layout, manifest))
+    attempt(lambda: resume.check_shards_present(layout, manifest))
     attempt(lambda: pack_index.check_shards(folder, manifest))
     attempt(lambda: _look_up(pack_index.open_index(folder, manifest)))
     packed = Packed(folder, manifest, took_s=1.0, was_there=True)
@@ -594,18 +592,18 @@ def read_pack(folder: Path) -> str:
 
 def _walk(frames: object, file: str) -> str:
     compression = frames.compression_of(file)
-    frames.walked(file, compression, 100)
-    for record in frames.outcomes(file, compression):
+    frames.count_records(file, compression, 100)
+    for record in frames.read_records(file, compression):
         _parse(record)
     return ""
 
 
 def _parse(record: bytes | str) -> None:
-    from quickfit.data.packing.example import BrokenExampleError, parsed
+    from quickfit.data.tfrecord import BrokenExampleError, parse_example
 
     if isinstance(record, bytes):
         with suppress(BrokenExampleError):
-            parsed(record)
+            parse_example(record)
 
 
 def _look_up(index: object) -> None:
@@ -633,14 +631,14 @@ def change_records(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_records(folder: Path) -> str:
-    from quickfit.data.reading.frames import compression_of, walked
-    from quickfit.data.reading.inference import inferred
+    from quickfit.data.record_fields import infer_spec
+    from quickfit.data.tfrecord import compression_of, count_records
     from quickfit.terminal import escape
 
     file = str(folder / "a.tfrecord")
     compression = compression_of(file)
-    walked(file, compression, 100)
-    return escape(str(inferred({file: compression})))
+    count_records(file, compression, 100)
+    return escape(str(infer_spec({file: compression})))
 
 
 @cache
@@ -712,8 +710,8 @@ def read_source_of_images(folder: Path) -> str:
     from quickfit.data.entries import SourceImageError
 
     name = next(name for name in os.listdir(folder) if name.startswith(("photos", "list")))
-    where = sources.unpacked(str(folder / name), folder / "unpacked")
-    found = sources.open(where)
+    where = sources.unpack_archive(str(folder / name), folder / "unpacked")
+    found = sources.open_source(where)
     for entry in list(found.entries)[:50]:
         with suppress(SourceImageError):
             found.read(entry)
@@ -770,7 +768,7 @@ def change_state(rng: Random, seeds: list[Case]) -> Case:
 
 def read_state(folder: Path) -> str:
     from quickfit import trust
-    from quickfit.fixes import apply
+    from quickfit.code import writing
     from quickfit.fixing import proven
     from quickfit.fixing.written import written_title
 
@@ -784,9 +782,9 @@ def read_state(folder: Path) -> str:
         _seal(folder / "proven.json", fixes / "proven.json", "write what was proven", folder)
         entries = proven.read(folder)
         said.append(written_title(entries, folder))
-        apply.write(proven.files_of(entries), home=folder, title="fuzz")
+        writing.write(proven.files_of(entries), home=folder, title="fuzz")
     _seal(fixes / "fix" / "fix.json", fixes / "fix" / "fix.json", "undo a fix", folder)
-    apply.undo(home=folder)
+    writing.undo(home=folder)
     return "\n".join(said)
 
 
@@ -891,7 +889,7 @@ def change_answer(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_answer(folder: Path) -> str:
-    from quickfit.liveness.in_processes import cluster_of
+    from quickfit.causes.stuck.waits_for_workers import cluster_of
     from quickfit.liveness.pyspy import parsed
 
     file = next(folder.iterdir())

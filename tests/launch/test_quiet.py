@@ -5,10 +5,11 @@ import subprocess
 
 import pytest
 
+from quickfit.causes import stuck_mechanisms
 from quickfit.launch import quiet as launching
 from quickfit.launch.place import Place
 from quickfit.launch.quiet import LOOK_AFTER_S, LOOK_S, MAX_NOTED, MOVING_LOOK_S, POLL_S, QuietWatch
-from quickfit.liveness.reasons import reason
+from quickfit.liveness.reason import first_reason
 from quickfit.liveness.watch import News
 from quickfit.recording.folder import read_run_file
 from scenes import MOVING, STUCK, scene
@@ -56,7 +57,7 @@ class Run:
 
 def verdict(name):
     one = {**STUCK, **MOVING}[name]
-    found = reason(one)
+    found = first_reason(stuck_mechanisms(), one)
     kind = "slow" if found.moves else "stuck"
     return News(kind, f"{kind}: {found.summary} ({found.cause})", found.advice, found)
 
@@ -109,7 +110,9 @@ def test_the_newest_verdicts_of_a_run_are_kept(run):
 
 
 def test_hostile_text_cannot_control_the_terminal(run, capfd):
-    found = dataclasses.replace(reason(STUCK["held-lock"]), summary="\x1b[2J\r\nquickfit: fine")
+    found = dataclasses.replace(
+        first_reason(stuck_mechanisms(), STUCK["held-lock"]), summary="\x1b[2J\r\nquickfit: fine"
+    )
     run.later(LOOK_S, News("stuck", found.summary, "hint \x07", found))
     said = capfd.readouterr().err
     assert "\x1b" not in said

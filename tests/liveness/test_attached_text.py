@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from quickfit.causes import stuck_mechanisms
 from quickfit.liveness.attach import Looks, Target
 from quickfit.liveness.attached_text import doing, lines, why
 from quickfit.liveness.scene import Child, Frame, Loop, Machine, Scene, Thread
@@ -34,14 +35,14 @@ def thread(role, frames, **given):
 
 def said(shown):
     looks = Looks(stacks=[[]] * 20)
-    return "\n".join(lines(TARGET, looks, shown))
+    return "\n".join(lines(TARGET, looks, shown, stuck_mechanisms()))
 
 
 SLEEPING = scene(thread("main", FIT, waits_in="futex"), thread("input", MAKER))
 
 
 def test_an_input_that_sleeps_is_told_without_counts_that_nobody_has():
-    found = why(SLEEPING)
+    found = why(SLEEPING, stuck_mechanisms())
     assert found.summary == "the input gives no batch meanwhile: it waits (clock_nanosleep)"
     assert found.where.short == "train.py:4"
     assert not [one for one in found.evidence if "since the last" in one.what]

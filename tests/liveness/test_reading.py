@@ -3,8 +3,9 @@
 import pytest
 
 from growing import START_S, Growing, node
+from quickfit.causes import stuck_mechanisms
 from quickfit.liveness.reading import SceneReader, has_left
-from quickfit.liveness.reasons import reason
+from quickfit.liveness.reason import first_reason
 from quickfit.liveness.scene import Frame, Loop, Thread
 from quickfit.liveness.system import Look, ProcessLook, TaskLook
 from quickfit.liveness.watch import Watch
@@ -269,7 +270,10 @@ def test_a_generator_that_swallows_is_called_stuck_from_its_recording(run, scrip
         tasks = {71: TaskLook(run.now * 0.9, "R"), pid: TaskLook(1.0, "S", "futex")}
         return Look(run.now, ProcessLook(pid, 1, "python", 0.0, 0.0, "S", tasks=tasks))
 
-    eyes, watch = SceneReader(run.folder, run.pid, clock=run.clock, look=look), Watch()
+    eyes, watch = (
+        SceneReader(run.folder, run.pid, clock=run.clock, look=look),
+        Watch(stuck_mechanisms()),
+    )
     said = []
     for second in range(6, 16, 2):
         run.now = START_S + second
@@ -280,4 +284,4 @@ def test_a_generator_that_swallows_is_called_stuck_from_its_recording(run, scrip
     assert said[0].text == "waiting for batch 1 of `batches` — train.py:4 (6.0 s so far)"
     assert "OSError is raised and swallowed 4,000 times a second" in said[1].text
     assert said[1].text.endswith("— train.py:4 (generator-never-yields)")
-    assert reason(eyes.scene()).also.line == 5
+    assert first_reason(stuck_mechanisms(), eyes.scene()).also.line == 5

@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
+from quickfit.causes import stuck_mechanisms
 from quickfit.findings import Evidence
-from quickfit.liveness import watch as watching
-from quickfit.liveness.reason import Reason
+from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Frame, Machine
 from quickfit.liveness.watch import LIMIT_S, Watch, evidence_of
 from scenes import (
@@ -29,6 +29,7 @@ class Looks:
     """Looks at one scene after the other, on a clock of its own, and keeps what is said."""
 
     def __init__(self, one, **given):
+        given.setdefault("mechanisms", stuck_mechanisms())
         self.watch = Watch(**given)
         self.scene = one
         self.quiet_from_s = one.at_s - one.quiet_s
@@ -301,9 +302,10 @@ def test_evidence_is_kept_as_plain_numbers():
     assert evidence_of(found) == [{"what": "a", "value": 1, "unit": "count", "detail": "d"}]
 
 
-def test_a_reason_without_a_line_is_told_without_one(monkeypatch):
+def test_a_reason_without_a_line_is_told_without_one():
     found = Reason("swap-thrash", "in swap", None, (), "advice", is_certain=True)
-    monkeypatch.setattr(watching, "reason", lambda scene: found)
-    looks = Looks(scene(threads=(main_in_fit(library(*EXECUTE)),)))
+    swaps = Mechanism(lambda scene: found, Proof.WAITING)
+    one = scene(threads=(main_in_fit(library(*EXECUTE)),))
+    looks = Looks(one, mechanisms=[swaps])
     looks.later(1.5)
     assert looks.later(2.5) == ["stuck: in swap (swap-thrash)"]

@@ -3,8 +3,7 @@
 import pytest
 
 from pipeline_model.test_stages import node, snapshot
-from quickfit.pipeline_model.ended import with_ended_nodes
-from quickfit.pipeline_model.stages import stage_costs
+from quickfit.pipeline_model.stages import stage_costs, with_ended_nodes
 
 FILLING = snapshot(
     node(1, "Batch", (2,)),

@@ -6,7 +6,7 @@ from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
 
 PROBES = (
-    *("fit_loop", "tf_data", "py_input", "retracing", "devices"),
+    *("fit_loop", "tf_data", "py_input", "py_functions", "retracing", "devices"),
     *("stacks", "machine", "memory", "eager_ops", "callbacks"),
 )
 

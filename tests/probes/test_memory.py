@@ -43,6 +43,12 @@ def tensorflow(monkeypatch):
     return asked
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """However much the tests before have left in this process, it is not too large to count."""
+    monkeypatch.setattr(memory, "MAX_BLOCKS", 10**9)
+
+
 @pytest.fixture
 def loop(state):
     """A loop that has taken some steps."""

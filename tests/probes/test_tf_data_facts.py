@@ -169,7 +169,7 @@ def test_python_inside_a_condition_or_a_called_function_is_seen(state):
 
 
 def test_python_that_quickfit_s_own_pipelines_call_is_not_held_against_them(state):
-    from quickfit.data.sources.names import is_hidden  # any function of that package
+    from quickfit.data.sources.listing import is_hidden  # any function of that package
 
     python = Op("PyFunc")
     ours = dataset(_map_func=wrapped(functools.wraps(is_hidden)(lambda: None), ops=[python]))

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from quickfit.findings import FixClass, Gain
-from quickfit.fixes.change import Change, Edit
+from quickfit.findings import Change, Edit, FixClass, Gain
 from quickfit.launch.target import Target
 from quickfit.measuring.intervals import interval
 from quickfit.proof import prove as module

@@ -61,6 +61,10 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         "iterators": [(1, 1, "train", 3, 99.9)],
         "pipelines": [_pipeline(number) for number in range(2, STEPS, 3)],
         "py_inputs": [_py_input(number, source) for number in range(2, STEPS, 3)],
+        "py_functions": [
+            (1, 1, "weigh", "train_step", SCRIPT, 1, SCRIPT, 3, 60, 0.6, 0.5, 0.02),
+            (2, 0, "sort", "score", None, None, None, None, 1, 0.1, 0.0, 0.1),
+        ],
         "traces": [_trace(number) for number in range(20, 40, 5)],
         "eager_ops": [
             (1, 101.0, 0.2, 1, 400, 0.1, 0.0002, 0.01),

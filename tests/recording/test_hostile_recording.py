@@ -189,3 +189,92 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path):
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(RecordingError, match="not an ordinary file"):
         reader.read(tmp_path)
+
+
+# -- files that are not the recording's own --------------------------------------------------------
+
+
+@pytest.fixture
+def users(tmp_path):
+    """A database of the user beside which SQLite makes files when it reads it."""
+    folder = tmp_path / "user"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "app.sqlite")) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("CREATE TABLE t (a)")
+        db.commit()
+    return folder / "app.sqlite"
+
+
+def state(folder):
+    facts = {path.name: path.stat() for path in folder.iterdir()}
+    return folder.stat().st_mtime_ns, {n: (f.st_size, f.st_mtime_ns) for n, f in facts.items()}
+
+
+OPENS = [opening.open_file, lambda path: opening.open_growing(path, busy_s=1.0)]
+
+
+@pytest.mark.parametrize("opens", OPENS)
+def test_a_link_to_a_database_of_the_user_is_not_opened(tmp_path, users, opens):
+    run = tmp_path / "run.qfrun"
+    run.mkdir()
+    (run / "99.sqlite").symlink_to(users)
+    before = state(users.parent)
+    with pytest.raises(RecordingError, match=r"99.sqlite is not an ordinary file"):
+        opens(run / "99.sqlite")
+    assert state(users.parent) == before
+
+
+@pytest.mark.parametrize("opens", OPENS)
+def test_nothing_is_written_beside_a_database_of_the_user(tmp_path, users, opens):
+    before = state(users.parent)
+    with pytest.raises(RecordingError, match="not one that quickfit wrote"):
+        opens(users)
+    os.link(users, tmp_path / "1.sqlite")
+    with pytest.raises(RecordingError, match="not one that quickfit wrote"):
+        opens(tmp_path / "1.sqlite")
+    assert state(users.parent) == before
+    assert not list(tmp_path.glob("1.sqlite-*"))
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_a_pipe_or_a_link_beside_is_refused(file, users, suffix):
+    place = file.with_name(file.name + suffix)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    assert "is not an ordinary file" in refusal(file)
+    place.unlink()
+    place.symlink_to(users)
+    assert "is not an ordinary file" in refusal(file)
+
+
+def test_the_user_may_name_a_recording_by_a_link(record, tmp_path):
+    run = tmp_path / "run.qfrun"
+    run.mkdir()
+    file = record(run)
+    (tmp_path / "link.qfrun").symlink_to(run)
+    (tmp_path / "link.sqlite").symlink_to(file)
+    steps = reader.read(run).main.rows("steps")
+    assert reader.read(tmp_path / "link.qfrun").main.rows("steps") == steps
+    assert reader.read(tmp_path / "link.sqlite").main.rows("steps") == steps
+
+
+def test_a_run_file_that_is_a_link_is_not_read(record, tmp_path):
+    record(tmp_path)
+    (tmp_path / "run.json").unlink(missing_ok=True)
+    (tmp_path / "other.json").write_text('{"script": "/x.py"}')
+    (tmp_path / "run.json").symlink_to(tmp_path / "other.json")
+    assert reader.read(tmp_path).run == {}
+
+
+def test_a_recording_of_ours_is_known_before_and_after_its_wal_is_folded(tmp_path):
+    from quickfit.recording.writer import Writer
+
+    writer = Writer(tmp_path, {"role": "main", "started_s": 0.0})
+    writer.add("notes", (1.0, "text"))
+    writer.flush()
+    (file,) = tmp_path.glob("*.sqlite")
+    assert opening._is_ours(file)
+    assert file.read_bytes()[68:72] == bytes(4)  # it is in the WAL alone
+    writer.close()
+    assert opening._is_ours(file)

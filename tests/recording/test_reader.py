@@ -135,7 +135,7 @@ def test_where_not_even_a_copy_can_be_made_the_message_says_so(run, file, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(opening, "copy_bytes", full)
     assert message(run) == (
         f"{file}: the recording cannot be read (No space left on device).\n"
         f"Check who may read it:\n    ls -ld {file}"

@@ -5,9 +5,21 @@ import random
 
 import pytest
 
-from memory_runs import filling, flat, memory_run, rising
+from memory_runs import LOOP, filling, flat, memory_run, rising
+from quickfit.causes.memory.tensor_list_growth import detect
 from quickfit.errors import SignalMissing
-from quickfit.signals.leaks import goes_on, memory_leak, pools_bytes, rate_interval
+from quickfit.signals.leaks import (
+    device_leak,
+    device_memory,
+    first_epoch_left,
+    goes_on,
+    memory_leak,
+    planned_steps,
+    pools_bytes,
+    rate_interval,
+)
+
+from builders import START_S
 
 
 def swinging(level, by, seed=1):
@@ -122,3 +134,65 @@ def test_pools_explain_less_in_a_longer_time():
 def test_parts_without_readings_say_nothing():
     assert not goes_on([(0.0, 1.0), (1.0, 2.0), (9.0, 9.0)])
     assert not goes_on([(5.0, float(n)) for n in range(20)])
+
+
+def row(device, used, peak):
+    return {"device": device, "at_s": 1000.0, "bytes": used, "peak_bytes": peak}
+
+
+def test_the_fullest_device_is_told():
+    signals = memory_run()
+    signals.recording.main.tables["device_memory"] = [
+        *(row("GPU:0", 5, 9), row("GPU:0", 7, 12)),
+        *(row("GPU:1", 5, None), row("GPU:1", 6, None)),
+    ]
+    found = device_memory(signals)
+    assert (found.device, found.bytes, found.peak_bytes, found.grown) == ("GPU:0", 7, 12, 2)
+
+
+def test_without_readings_there_is_none():
+    assert device_memory(memory_run()) is None
+
+
+def growing(per_s, **given):
+    signals = memory_run(source=LOOP, objects={"tensors": (50, 250)}, **given)
+    signals.recording.main.tables["device_memory"] = [
+        {"device": "GPU:0", "at_s": START_S + at_s, "bytes": int(1e9 + per_s * at_s),
+         "peak_bytes": None}
+        for at_s in range(2, 42, 2)
+    ]  # fmt: skip
+    return signals
+
+
+def test_tensors_that_are_kept_on_a_gpu_are_told_although_the_machine_has_memory():
+    finding = detect(growing(2e6))
+    assert finding.exhaustion.what == "GPU memory"
+    assert finding.exhaustion.each == pytest.approx(2e5, rel=0.05)
+    assert finding.exhaustion.in_s is None
+
+
+def test_flat_memory_of_a_gpu_is_no_leak():
+    assert device_leak(growing(1e4)) is None
+    assert detect(growing(1e4)) is None
+
+
+def planned(steps, **given):
+    signals = memory_run(seconds=20, **given)
+    signals.recording.main.tables["loops"][0]["facts"] |= {"steps": steps}
+    return signals
+
+
+def test_steps_left_of_the_first_epoch():
+    assert first_epoch_left(planned(500)) == 300
+    assert first_epoch_left(planned(150)) == 0
+
+
+def test_a_second_epoch_or_no_plan_leaves_nothing_to_tell():
+    assert first_epoch_left(planned(500, epochs=2)) is None
+    assert first_epoch_left(planned(None)) is None
+
+
+def test_one_call_of_many_steps_counts_as_one():
+    signals = planned(500)
+    signals.recording.main.tables["loops"][0]["facts"]["steps_per_execution"] = 8
+    assert planned_steps(signals) == 63

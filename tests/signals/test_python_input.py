@@ -2,14 +2,20 @@
 
 import pytest
 
+from quickfit.signals.input import PyInput, Wait
+from quickfit.signals.machine import MachineUse
 from quickfit.signals.python_input import (
     function_place,
     generator_stages,
+    held_s,
+    held_up,
     input_threads,
+    is_crowded_out,
     is_starved,
     period_s,
     python_maps,
 )
+from quickfit.signals.steps import Step, Steps
 
 from builders import GENERATOR_LINE, run
 
@@ -49,3 +55,68 @@ def test_a_model_that_uses_most_of_the_cpu_beside_others_starves_its_input(
 ):
     signals = run(cpu_cores=1.0, other_cores=others, input_cores=input_cores)
     assert is_starved(signals) is starved
+
+
+WAITING = {"step_s": 0.1, "input_wait_s": 0.05}
+
+
+def test_alone_on_the_machine_a_wait_is_the_inputs_own():
+    assert not is_crowded_out(run(**WAITING, map_s=0.04))
+
+
+def test_beside_others_a_light_input_would_hide_behind_the_model():
+    others = {"other_cores": 1.0, "cpu_cores": 1.0, "input_cores": 0.8}
+    assert is_crowded_out(run(**WAITING, map_s=0.04, **others))
+
+
+def test_a_heavy_input_is_the_limit_beside_others_too():
+    others = {"other_cores": 1.0, "cpu_cores": 1.0, "input_cores": 0.8}
+    assert not is_crowded_out(run(**WAITING, map_s=0.14, **others))
+
+
+def test_where_the_model_takes_the_cpu_the_input_starves():
+    others = {"other_cores": 1.0, "cpu_cores": 1.0, "input_cores": 0.2}
+    assert is_crowded_out(run(**WAITING, map_s=0.14, **others))
+
+
+def step(number):
+    begin_s = 0.01 * number
+    return Step(number, 0, begin_s, begin_s + 0.01, 0.01, 0.0095, 0.0, None, None, False)
+
+
+STEPS = Steps(tuple(step(number) for number in range(30)), 0)
+
+
+def source(**given):
+    values = {"batches": 30, "batch_s": 0.0098, "batch_cpu_s": 0.008, "busy_share": 0.98}
+    return PyInput(kind="generator", name="g", location=None, workers=1, **{**values, **given})
+
+
+def machine(cores, **delays):
+    return MachineUse(10.0, cores, 0.1, 0.0, 0.0, None, thread_delays=delays)
+
+
+def test_a_step_whose_threads_hardly_run_is_held_up():
+    # 8 of the 10 ms are the generator's, 1 ms is the step's: the rest of its call it waits.
+    assert held_s(source(), machine(0.9), STEPS, 1) == pytest.approx(0.008)
+
+
+@pytest.mark.parametrize(
+    ("given", "use"),
+    [
+        pytest.param({}, machine(1.9), id="the model runs all the time"),
+        pytest.param({"batch_cpu_s": 0.002}, machine(0.4), id="the generator sleeps"),
+        pytest.param({"busy_share": 0.5}, machine(0.9), id="the generator rests"),
+        pytest.param({}, machine(0.9, main=0.9), id="others have the cores"),
+    ],
+)
+def test_otherwise_it_is_not(given, use):
+    assert held_s(source(**given), use, STEPS, 1) == 0.0
+
+
+def test_the_longer_of_the_two_waits_counts():
+    wait = Wait(0.001, 0.1, 30, "measured")
+    assert held_up(wait, 0.0005, STEPS) is wait
+    held = held_up(wait, 0.006, STEPS)
+    assert (held.step_s, held.share) == pytest.approx((0.006, 0.6))
+    assert "lock" in held.source

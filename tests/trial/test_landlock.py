@@ -60,6 +60,37 @@ def test_nothing_is_written_outside_the_folders(tmp_path):
     assert sorted(path.name for path in other.iterdir()) == ["empty", "there"]
 
 
+READS = """
+import sys
+from quickfit.trial.landlock import restrict_writes
+allowed, other = sys.argv[1:]
+if not restrict_writes([allowed], [], [sys.prefix, other + "/shown"]):
+    sys.exit(77)
+for path in (allowed + "/x", other + "/shown", other + "/there"):
+    try:
+        print(open(path).read())
+    except PermissionError:
+        print("refused")
+"""
+
+
+def test_only_what_is_named_is_read_where_that_is_asked(tmp_path):
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    allowed.mkdir()
+    other.mkdir()
+    for path in (allowed / "x", other / "shown", other / "there"):
+        path.write_text(path.name)
+    done = subprocess.run(
+        [sys.executable, "-c", READS, str(allowed), str(other)],
+        env=clean_env(),
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == 77:
+        pytest.skip("the kernel has no Landlock")
+    assert done.stdout.split() == ["x", "shown", "refused"], done.stderr
+
+
 def test_on_another_system_it_says_that_it_cannot(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert restrict_writes([]) is False

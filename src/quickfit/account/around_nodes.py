@@ -10,10 +10,9 @@ from quickfit.account.step_parts import ITERATOR_ENDS
 from quickfit.account.timeline import Gap
 from quickfit.findings import AccountNode
 from quickfit.signals import Signals
-from quickfit.signals.host import Frame
-from quickfit.signals.intervals import share_interval
-from quickfit.signals.saves import WRITERS
-from quickfit.signals.stack_phases import activity, is_in_fit
+from quickfit.signals.around_steps import WRITERS
+from quickfit.signals.gains import share_interval
+from quickfit.signals.stacks import Frame, activity, is_in_fit
 
 LABELS = {
     "imports": "imports",

@@ -13,21 +13,27 @@ from collections.abc import Sequence
 from quickfit.account.around_nodes import activity_of
 from quickfit.account.input_limit import HANDS_OVER, limit_of_input
 from quickfit.account.sampled import LineTimes, innermost_user_line, place_of
-from quickfit.account.step_parts import doubtful_between_s, part_label, step_parts, take
+from quickfit.account.step_parts import (
+    LABELS,
+    PYTHON_IN_STEP,
+    doubtful_between_s,
+    part_label,
+    step_parts,
+    take,
+)
 from quickfit.account.timeline import LoopSpan
 from quickfit.errors import SignalMissing
 from quickfit.findings import AccountNode, Location
 from quickfit.signals import Signals
 from quickfit.signals._host import is_in_watched_call
-from quickfit.signals.host import SampledStack
+from quickfit.signals.first_step import FirstWait, first_wait
+from quickfit.signals.gains import share_interval
 from quickfit.signals.input import Stage
-from quickfit.signals.intervals import share_interval
 from quickfit.signals.loops import BATCH_HOOKS, EPOCH_HOOKS
-from quickfit.signals.phases import FirstWait, first_wait
-from quickfit.signals.stack_phases import is_in_fit
-from quickfit.signals.steps import Steps
+from quickfit.signals.stacks import Frame, SampledStack, is_in_fit, is_validating
+from quickfit.signals.step_python import hot_line, python_in_step
+from quickfit.signals.steps import Steps, calls_s
 from quickfit.signals.traces import TracedFunction, traced_functions
-from quickfit.signals.whole import calls_s
 
 LOOP_LABELS = {
     "fit": "fit",
@@ -39,6 +45,8 @@ LOOP_LABELS = {
 }
 # Calls of `fit` whose set-up is looked at by samples; the others are like them.
 MAX_SETUPS = 20
+# Of the times between two epochs, so many of the longest are looked at by samples.
+MAX_EPOCH_ENDS = 50
 MAX_CHILDREN = 5
 # Hooks of callbacks that come between the steps of epochs, or after the last.
 AROUND_HOOKS = (*EPOCH_HOOKS, "on_train_end")
@@ -166,7 +174,7 @@ def _step_nodes(signals: Signals, every: Steps, steps_s: float) -> list[AccountN
         "callbacks": lambda s: _callback_children(signals, s, BATCH_HOOKS),
         "tracing": lambda s: _trace_children(signals, s),
         "between": lambda s: _line_children(signals, s),
-        "step": lambda s: _eager_children(signals, s),
+        "step": lambda s: _eager_children(signals, s) or _step_python_children(signals, s),
     }
     nodes: list[AccountNode | None] = []
     for name, value in seconds.items():
@@ -175,7 +183,7 @@ def _step_nodes(signals: Signals, every: Steps, steps_s: float) -> list[AccountN
             continue
         children = makers[name](value) if name in makers else ()
         where = children[0].where if children else None
-        if name == "step" and not children:
+        if name == "step" and not any(child.name == "eager_line" for child in children):
             where = signals.loop.location
         if name == "checkpoint":
             where = _save_place(signals)
@@ -324,6 +332,11 @@ def _by_lines(
     times = LineTimes()
     for stack in stacks:
         times.add(innermost_user_line(stack.frames), float(stack.seen), stack.seen)
+    return _line_nodes(signals, times, seconds, name)
+
+
+def _line_nodes(signals: Signals, times: LineTimes, seconds: float, name: str) -> list[AccountNode]:
+    """Return a part of the time by the lines that were seen in it."""
     nodes = []
     for frame, seen in times.hottest():
         share = seen / times.total_s
@@ -381,10 +394,15 @@ def _callback_children(
 def _trace_children(signals: Signals, seconds: float) -> list[AccountNode]:
     """Return the functions that were traced in the loop."""
     loop = signals.loop
+    # Loops may take turns, each with a step of its own.
+    others = {place.short for one in signals.loops if (place := one.location) is not None}
+    others -= {loop.location.short} if loop.location is not None else set()
     mine = [
         trace
         for trace in signals.traces
-        if loop.entered_s <= trace.at_s <= loop.end_s + 1.0 and not trace.is_nested
+        if loop.entered_s <= trace.at_s <= loop.end_s + 1.0
+        and not trace.is_nested
+        and (trace.caller is None or trace.caller.short not in others)
     ]
     functions = traced_functions(mine)
     total_s = sum(function.seconds for function in functions)
@@ -443,6 +461,43 @@ def _eager_children(signals: Signals, seconds: float) -> list[AccountNode]:
     return _by_lines(signals, inside or stacks, seconds, "eager_line")
 
 
+def _step_python_children(signals: Signals, seconds: float) -> list[AccountNode]:
+    """Return the Python that the graph of the step calls, with its lines.
+
+    Two such functions may run at once, taking turns: together they are no longer than the step.
+    """
+    try:
+        functions = python_in_step(signals)
+    except SignalMissing:
+        return []
+    python_s = min(sum(function.total_s for function in functions), seconds)
+    if not functions or python_s < MIN_CHILD_SHARE * seconds:
+        return []
+    try:
+        lines = _by_lines(signals, signals.step_python_stacks(), python_s, "python_line")
+    except SignalMissing:
+        lines = []
+    longest = functions[0]
+    line = hot_line(longest, signals)
+    where = line.location if line is not None else longest.called_at or longest.location
+    label = LABELS[PYTHON_IN_STEP]
+    return [
+        AccountNode(
+            PYTHON_IN_STEP,
+            label,
+            python_s,
+            python_s,
+            python_s,
+            0.0,
+            sum(function.calls for function in functions),
+            where,
+            detail=", ".join(f"`{function.name}`" for function in functions[:MAX_CHILDREN]),
+            loop=signals.loop.id,
+            children=tuple(lines),
+        )
+    ]
+
+
 def _epoch_nodes(signals: Signals, around_s: float, returning_s: float) -> list[AccountNode | None]:
     """Return what lies between the steps of epochs, and after the last."""
     loop, left = signals.loop, {"around": max(around_s, 0.0)}
@@ -460,6 +515,7 @@ def _epoch_nodes(signals: Signals, around_s: float, returning_s: float) -> list[
     saves_s = take(left, "around", written_s)
     callbacks_s = take(left, "around", hooks_s - saves_s)
     epochs = len(signals.epochs)
+    lines = _epoch_end_lines(signals, left["around"])
     hooks = _callback_children(signals, callbacks_s, AROUND_HOOKS)
     return [
         _node(signals, "validation", validated_s, where=loop.location, count=epochs),
@@ -473,8 +529,47 @@ def _epoch_nodes(signals: Signals, around_s: float, returning_s: float) -> list[
             count=epochs,
         ),
         _node(signals, "iterator_ends", ends_s, where=loop.location),
-        _node(signals, "epoch_ends", left["around"], where=loop.location, count=epochs),
+        _node(
+            signals,
+            "epoch_ends",
+            left["around"],
+            where=lines[0].where if lines else loop.location,
+            children=lines,
+            count=epochs,
+        ),
     ]
+
+
+def _epoch_end_lines(signals: Signals, seconds: float) -> list[AccountNode]:
+    """Return the script's own lines that run between the steps of two epochs of `fit`.
+
+    Such as `on_epoch_end` of a PyDataset, or a function that makes the data of the next epoch. What
+    Keras does there by itself has the line of the call.
+    """
+    steps = signals.every_step
+    if signals.loop.kind != "fit" or steps is None or seconds <= 0:
+        return []
+    pairs = zip(steps.steps, steps.steps[1:], strict=False)
+    gaps = [(a.end_s, b.begin_s) for a, b in pairs if a.epoch != b.epoch and b.begin_s > a.end_s]
+    longest = sorted(gaps, key=lambda gap: gap[0] - gap[1])[:MAX_EPOCH_ENDS]
+    times, call = LineTimes(), signals.loop.location
+    for begin_s, end_s in longest:
+        for stack in signals.stack_clock.between(begin_s, end_s, wanted=_is_between_epochs):
+            line = innermost_user_line(stack.frames)
+            is_call = line is None or (
+                call is not None and (line.file, line.line) == (call.file, call.line)
+            )
+            times.add(None if is_call else line, stack.seconds, stack.seen)
+    return _line_nodes(signals, times, seconds, "line")
+
+
+def _is_between_epochs(frames: Sequence[Frame], loop: int | None) -> bool:
+    """Tell whether a stack of `fit` is neither in a step, nor in a hook, nor in an evaluation."""
+    is_elsewhere = any(frame.file.endswith(_NOT_BETWEEN_EPOCHS) for frame in frames)
+    return is_in_fit(frames) and not is_elsewhere and not is_validating(frames)
+
+
+_NOT_BETWEEN_EPOCHS = ("/polymorphic_function.py", "/callback_list.py", "/traceback_utils.py")
 
 
 def _save_place(signals: Signals) -> Location | None:

@@ -16,11 +16,11 @@ from quickfit.errors import SignalMissing
 from quickfit.findings import Location, MemoryAccount, MemoryGrowth, MemoryNode
 from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.signals import Signals
-from quickfit.signals.filling import MEMORY_CACHE, cache_bytes
+from quickfit.signals.caching import MEMORY_CACHE, cache_bytes
 from quickfit.signals.holders import Holder, holder_growth, holders_of
 from quickfit.signals.input import snapshots_of
+from quickfit.signals.leak_kinds import Rounds, is_growing, model_rounds
 from quickfit.signals.memory import memory_limit
-from quickfit.signals.model_rounds import Rounds, is_growing, model_rounds
 
 LABELS = {
     "libraries": "code, libraries and what was set up before training",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from quickfit.findings import Location
 from quickfit.signals import Signals
-from quickfit.signals.host import Frame
+from quickfit.signals.stacks import Frame
 
 # Of the lines of one part, those with this share of it are nodes of their own.
 MIN_LINE_SHARE = 0.10

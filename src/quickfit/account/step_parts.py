@@ -9,11 +9,14 @@ from quickfit.signals import Signals
 from quickfit.signals.steps import Steps
 
 ITERATOR_ENDS = "TensorFlow shutting its iterators down"
+# A part of the train step, below it in the account.
+PYTHON_IN_STEP = "python_in_step"
 LABELS = {
     "input_wait": "waiting for input",
     "copies": "copying into tensors",
     "tracing": "tracing and compiling",
     "step": "the train step",
+    PYTHON_IN_STEP: "Python called from the graph",
     "logs": "metrics and logs",
     "callbacks": "callbacks",
     "between": "Python between steps",

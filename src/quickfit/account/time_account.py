@@ -10,7 +10,7 @@ from quickfit.account.step_parts import ITERATOR_ENDS
 from quickfit.account.timeline import Gap, Timeline, timeline
 from quickfit.findings import AccountNode
 from quickfit.signals import Signals
-from quickfit.signals.whole import calls_s
+from quickfit.signals.steps import calls_s
 
 
 def time_account(signals: Signals) -> AccountNode | None:

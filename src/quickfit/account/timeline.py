@@ -13,7 +13,7 @@ from typing import Any
 
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals import Signals
-from quickfit.signals.stack_phases import is_in_fit, is_returning
+from quickfit.signals.stacks import is_in_fit, is_returning
 
 # Runs of Keras, as against loops of the script's own.
 KERAS_RUNS = ("fit", "evaluate", "predict")

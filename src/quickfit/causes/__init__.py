@@ -9,10 +9,12 @@ import inspect
 import pkgutil
 
 from quickfit.causes._cause import Cause, example, silence_finding
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.findings import Spotted
-from quickfit.program import Module, Program
+from quickfit.liveness.reason import Mechanism
 
-__all__ = ["Cause", "catalogue", "example", "scanned", "silence_finding"]
+__all__ = ["Cause", "catalogue", "example", "scanned", "silence_finding", "stuck_mechanisms"]
 
 
 @functools.cache
@@ -34,6 +36,13 @@ def _load(module_name: str) -> Cause:
     page = inspect.cleandoc(module.__doc__ or "")
     cause: Cause = module.CAUSE
     return dataclasses.replace(cause, name=name, page=page)
+
+
+@functools.cache
+def stuck_mechanisms() -> tuple[Mechanism, ...]:
+    """Return what shows why a run does not move, over all causes; the strongest proof first."""
+    known = [mechanism for cause in catalogue().values() for mechanism in cause.live]
+    return tuple(sorted(known, key=lambda mechanism: mechanism.proof))
 
 
 def scanned(module: Module, program: Program) -> list[Spotted]:

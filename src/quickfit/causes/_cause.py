@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.project import Project
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
+    Change,
     Evidence,
     Exhaustion,
     Finding,
@@ -17,11 +21,9 @@ from quickfit.findings import (
     Spotted,
     Symptom,
 )
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
-from quickfit.program import Module, Program
+from quickfit.liveness.reason import Mechanism
 from quickfit.signals import Signals
-from quickfit.signals.intervals import is_at_least
+from quickfit.signals.gains import is_at_least
 
 # Below a tenth of the step time the gain is smaller than the noise between runs.
 MIN_WAIT_SHARE = 0.10
@@ -40,8 +42,10 @@ class Cause:
         fix: the change that removes it; None where there is only advice on the page.
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
+        live: the mechanisms that show it while a run does not move.
         counts_start: the time before the first step is part of what it costs.
         is_general: it names a large part of the time that no other cause explains.
+        says_more_than: causes whose finding is left out where this one explains most of it.
         resource: what an input with this cause has run out of; empty where measuring tells.
         name: the public id, from the file's name; set by the catalogue.
         page: the file's docstring; set by the catalogue.
@@ -53,7 +57,9 @@ class Cause:
     scan: Callable[[Module, Program], Iterable[Spotted]] | None = None
     fix: Callable[[Finding, Signals], Fix | None] | None = None
     changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
+    live: tuple[Mechanism, ...] = ()
     counts_start: bool = False
+    says_more_than: tuple[str, ...] = ()
     resource: str = ""
     is_general: bool = False
     name: str = ""

@@ -14,21 +14,23 @@ from typing import BinaryIO, TextIO
 from quickfit import terminal
 from quickfit.causes import catalogue
 from quickfit.checking import to_github, to_json, to_sarif, to_text
-from quickfit.checking._records import FREE, Checked, Outcome, Trouble
-from quickfit.checking.choice import ALL, Choice, chosen, names
-from quickfit.checking.companions import companions
-from quickfit.checking.config import Settings, nearest_settings, read_settings
-from quickfit.checking.counts import counted, summary
-from quickfit.checking.mending import Mended, Mender
-from quickfit.checking.paths import common_folder, found_files, is_match
-from quickfit.checking.pool import check_all
-from quickfit.checking.progress import Progress
-from quickfit.checking.scanning import Task
-from quickfit.checking.writing import Answer
+from quickfit.checking.mending import Answer, Mended, Mender
+from quickfit.checking.paths import common_folder, companions, found_files, is_match
+from quickfit.checking.records import FREE, Checked, Outcome, Trouble, counted, summary
+from quickfit.checking.scanning import Progress, Task, check_all
+from quickfit.checking.settings import (
+    ALL,
+    Choice,
+    Settings,
+    chosen,
+    names,
+    nearest_settings,
+    read_settings,
+)
+from quickfit.code import writing
+from quickfit.code.writing import patch, show_patch
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
-from quickfit.fixes import apply
-from quickfit.fixes.patch import patch, show_patch
 from quickfit.report.text import path, prose
 
 STDIN = "-"
@@ -217,11 +219,11 @@ def _fixes(done: Mended) -> str:
 
 
 def _write(done: Mended, err: TextIO) -> None:
-    home = apply.project_of(done.files)
+    home = writing.project_of(done.files)
     title = f"check --fix: {', '.join(dict.fromkeys(t.spotted.cause for t in done.fixed))}"
     show_patch(done.files, base=home, stream=err)
     try:
-        apply.write(done.files, home=home, title=title)
+        writing.write(done.files, home=home, title=title)
     except FixError as error:
         # The same writer serves `quickfit fix`, whose patch is another one.
         raise UsageError(str(error).replace("quickfit fix", "quickfit check")) from error

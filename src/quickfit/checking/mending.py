@@ -1,26 +1,26 @@
-"""Makes the changes of findings, in rounds: two that collide are made one after the other.
-
-Everything happens in memory. What is written in the end is written at once, so one
-`quickfit fix --undo` puts it all back.
-"""
+"""Writes the certain changes of a check into files and notebooks."""
 
 from __future__ import annotations
 
+import io
 import os
+import stat
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
-from quickfit.checking import cells
-from quickfit.checking._records import Checked, Told
+from quickfit import terminal
+from quickfit.checking import places
+from quickfit.checking.records import Checked, Told
 from quickfit.checking.scanning import NOTEBOOK
-from quickfit.errors import FixError, SourceError
+from quickfit.code.edits import is_in_conflict, merge_edits
+from quickfit.code.notebooks import read_notebook
+from quickfit.code.writing import SourceFile, check_may_change, project_of, read_source
+from quickfit.errors import FixError, SourceError, UsageError
 from quickfit.findings import Change, Edit, FixClass
-from quickfit.fixes.apply import check_may_change, project_of
-from quickfit.fixes.change import is_in_conflict, merged
-from quickfit.fixes.files import SourceFile, read_source
-from quickfit.program.notebook import read_notebook
 
 # More findings than this at one place are a fix that does not remove what it is for.
 MAX_ROUNDS = 10
@@ -124,7 +124,7 @@ class Mender:
         return wanted
 
     def _apply(self, wanted: Sequence[Told]) -> None:
-        edits = merged([_change(told) for told in wanted])
+        edits = merge_edits([_change(told) for told in wanted])
         new: dict[str, tuple[SourceFile, bytes]] = {}
         for path in dict.fromkeys(edit.file for edit in edits):
             original, now = self._file(path)
@@ -185,7 +185,7 @@ def _edited(path: str, original: SourceFile, now: bytes, edits: Sequence[Edit]) 
         return SourceFile(path, now, original.encoding).edited(edits)
     try:
         before = read_notebook(now)
-        after = cells.edited(now, edits)
+        after = places.edited(now, edits)
         broken = len(read_notebook(after).errors) > len(before.errors)
     except SourceError as error:
         raise FixError(f"{path}: {error}") from error
@@ -214,3 +214,79 @@ def _key(told: Told) -> _Key:
 
 def _own(told: Told) -> _Key:
     return *_key(told), told.line
+
+
+class Answer:
+    """What a command answers.
+
+    Args:
+        out: stdout.
+        file: a file to write to in its place.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+
+    def __init__(self, out: TextIO, file: Path | None = None) -> None:
+        self._out = out
+        self._file = file
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            why = "it is a folder" if file.is_dir() else "its folder does not exist"
+            raise UsageError(f"--output {file}: cannot be written, because {why}.")
+
+    def write(self, write: Callable[[TextIO], None]) -> None:
+        """Let `write` write text."""
+        if self._file is None:
+            write(self._out)
+            return
+        text = io.StringIO()
+        write(text)
+        self.write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+
+    def write_text(self, text: str) -> None:
+        """Write text in the characters that the stream has."""
+        self.write(lambda stream: terminal.write(stream, text))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write a patch as it is, escaped only on a terminal."""
+        if self._file is not None:
+            _replace(self._file, data)
+            return
+        terminal.write_patch(self._out, data)
+
+
+def _replace(file: Path, data: bytes) -> None:
+    try:
+        if _is_special(file):
+            file.write_bytes(data)
+            return
+        real = os.path.realpath(file)
+        handle, aside = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".quickfit-")
+        try:
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(data)
+            os.chmod(aside, _mode(real))
+            os.replace(aside, real)
+        except OSError:
+            os.unlink(aside)
+            raise
+    except OSError as error:
+        raise UsageError(f"--output {file}: cannot be written ({error.strerror}).") from error
+
+
+def _is_special(file: Path) -> bool:
+    """Tell whether it is a pipe or a device, in whose place no file may be put."""
+    try:
+        return not stat.S_ISREG(file.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _mode(file: str) -> int:
+    """Return the mode of a file, or the one that a new file would have."""
+    try:
+        return stat.S_IMODE(os.stat(file).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -1,4 +1,4 @@
-"""Which files are checked: those that were named, and those below the folders that were named."""
+"""The files that are checked: those that were named, and those of the project that they need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from quickfit.checking._records import Trouble
+from quickfit.checking.records import Trouble
 from quickfit.errors import UsageError
 from quickfit.findings import Span
 
@@ -120,3 +120,54 @@ def is_match(path: str, pattern: str, base: str) -> bool:
 
 def _shown(word: str) -> str:
     return word if word.isprintable() and word else repr(word)
+
+
+# What lies at the top of a project.
+MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+# Folders of data have millions of entries; nobody waits for them to be listed.
+MAX_ENTRIES = 10_000
+MAX_FILES = 1_000
+
+
+def companions(files: Sequence[str]) -> list[str]:
+    """Return the Python files of the projects that some files belong to, the nearest first."""
+    found: dict[str, None] = {}
+    own = dict.fromkeys(os.path.dirname(os.path.abspath(file)) for file in files)
+    tops = dict.fromkeys(_top(folder) for folder in own)
+    for folder in dict.fromkeys((*own, *tops)):
+        for path in _python_files_below(folder):
+            if len(found) >= MAX_FILES:
+                return list(found)
+            found[path] = None
+    return list(found)
+
+
+def _top(folder: str) -> str:
+    """Return the folder of the project around a folder; itself, where nothing marks one."""
+    above = (Path(folder), *Path(folder).parents)
+    marked = (str(each) for each in above if any((each / mark).exists() for mark in MARKS))
+    return next(marked, folder)
+
+
+def _python_files_below(folder: str) -> Iterator[str]:
+    """Yield the Python files below a folder, level by level, until enough was looked at."""
+    waiting, seen = [folder], 0
+    for each in waiting:
+        for entry in _entries(each, MAX_ENTRIES - seen):
+            seen += 1
+            if entry.is_dir(follow_symlinks=False):
+                if not is_skipped(entry):
+                    waiting.append(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path
+        if seen >= MAX_ENTRIES:
+            return
+
+
+def _entries(folder: str, limit: int) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listed:
+            found = [entry for _, entry in zip(range(limit), listed, strict=False)]
+    except OSError:
+        return []
+    return sorted(found, key=lambda entry: entry.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from quickfit.checking._records import Outcome, Told, Trouble
+from quickfit.checking.records import Outcome, Told, Trouble
 
 # GitHub has another word than SARIF for the mildest one.
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}

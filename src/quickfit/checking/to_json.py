@@ -10,7 +10,7 @@ import os
 from collections import Counter
 
 from quickfit import __version__
-from quickfit.checking._records import Outcome, Told, Trouble
+from quickfit.checking.records import Outcome, Told, Trouble
 from quickfit.findings import Change, Span
 from quickfit.report.text import clip
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from quickfit import __version__
 from quickfit.causes import Cause, catalogue
-from quickfit.checking._records import Outcome, Told, Trouble
+from quickfit.checking.records import Outcome, Told, Trouble
 from quickfit.checking.to_json import MAX_LINE, clean
 from quickfit.findings import Span
 from quickfit.report.text import clip

@@ -38,6 +38,7 @@ def attach(
 
     It is only looked at: paused for some milliseconds at a time, never changed and never ended.
     """
+    from quickfit.causes import stuck_mechanisms
     from quickfit.cli.run import time_of
     from quickfit.liveness import attach as outside
     from quickfit.liveness import pyspy
@@ -52,7 +53,8 @@ def attach(
         looks = outside.watch(target, program, window_s=window_s)
     except pyspy.Failed as error:
         raise explained(target, str(error)) from error
-    said = lines(target, looks, scene_of(target, looks, program=program))
+    scene = scene_of(target, looks, program=program)
+    said = lines(target, looks, scene, stuck_mechanisms())
     answer_text("\n".join(one_line(line, MAX_WIDTH) for line in said) + "\n")
 
 

@@ -17,7 +17,7 @@ from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
     from quickfit.data.speed.race import Race
-    from quickfit.data.speed.target import Options
+    from quickfit.data.speed.target import TargetOptions
 
 _UNITS_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _RESIZES = ("bilinear", "antialias", "crop", "pil")
@@ -85,7 +85,7 @@ def bench(
     Two targets run in turn, in processes of their own, so that a busy machine is unfair to
     neither.
     """
-    from quickfit.data.speed.target import Options
+    from quickfit.data.speed.target import TargetOptions
 
     if sys.stdout is None:
         raise UsageError("bench: stdout is closed, so there is nowhere to write the figures to.")
@@ -94,7 +94,7 @@ def bench(
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors still show
     times = (time_of("--seconds", seconds), time_of("--warmup", warmup, allow_zero=True))
     pixels = size_of(size) if size is not None else None
-    options = Options(pixels, _batch(batch), _resize(resize), cache)
+    options = TargetOptions(pixels, _batch(batch), _resize(resize), cache)
     if len(targets) > 2:
         raise UsageError(
             f"bench: {len(targets)} targets were given; one is measured, two are compared."
@@ -112,39 +112,39 @@ def bench(
 
 def _measure(
     target: str,
-    options: Options,
+    options: TargetOptions,
     times: tuple[float, float],
     beside: tuple[float | None, str | None],
     *,
     as_json: bool,
 ) -> None:
     """Measure one target; `beside` is the step's time and the function that makes a model."""
-    from quickfit.data.speed.interrupts import second_ends
-    from quickfit.data.speed.measuring import measured
-    from quickfit.data.speed.target import model_of, opened
-    from quickfit.data.speed.timing import Plan
-    from quickfit.data.speed.to_terminal import text
+    from quickfit.data.interrupts import second_interrupt_ends
+    from quickfit.data.speed.figures import format_speed
+    from quickfit.data.speed.measuring import measure_feed
+    from quickfit.data.speed.target import open_target, target_model
+    from quickfit.data.speed.timing import MeasurePlan
 
-    with second_ends() as check, _apart_from_stdout(), _telling(check) as tell:
+    with second_interrupt_ends() as check, _apart_from_stdout(), _telling(check) as tell:
         tell(f"opening {target}", 0.0)
-        found = opened(target, options)
-        model = model_of(beside[1]) if beside[1] is not None else found.model
-        plan = Plan(seconds=times[0], warmup_s=times[1], tell=tell)
+        found = open_target(target, options)
+        model = target_model(beside[1]) if beside[1] is not None else found.model
+        plan = MeasurePlan(seconds=times[0], warmup_s=times[1], tell=tell)
         model = None if beside[0] is not None else model
-        speed = measured(found.feed, plan, step_s=beside[0], model=model)
+        speed = measure_feed(found.feed, plan, step_s=beside[0], model=model)
     if as_json:
         answer_json(speed.as_json())
     else:
-        answer_text(f"{painted(text(speed, _width()))}\n", painted=True)
+        answer_text(f"{painted(format_speed(speed, _width()))}\n", painted=True)
 
 
 def _compare(
-    targets: tuple[str, str], options: Options, times: tuple[float, float], *, as_json: bool
+    targets: tuple[str, str], options: TargetOptions, times: tuple[float, float], *, as_json: bool
 ) -> None:
-    from quickfit.data.speed.race import race
+    from quickfit.data.speed.race import race_targets
 
     with _telling() as tell:
-        found = race(targets, options, seconds=times[0], warmup_s=times[1], tell=tell)
+        found = race_targets(targets, options, seconds=times[0], warmup_s=times[1], tell=tell)
     if as_json:
         answer_json(_race_json(found))
     else:
@@ -164,13 +164,13 @@ def _open_stderr() -> None:
 def race_text(race: Race) -> str:
     """Return what came of a comparison, in a few lines."""
     from quickfit import units
-    from quickfit.data.speed.to_terminal import bar
+    from quickfit.data.speed.figures import format_bar
 
     wide = max(map(len, race.names))
     fastest = max(span.examples_per_s for span in race.spans)
     lines = [
         f"{name:<{wide}}  {units.rate(span.examples_per_s).removesuffix('/s'):>8} examples/s"
-        f"  {bar(span.examples_per_s / fastest):<20}"
+        f"  {format_bar(span.examples_per_s / fastest):<20}"
         f"  {units.seconds(span.cpu_s / max(span.examples, 1))} CPU per example"
         for name, span in zip(race.names, race.spans, strict=True)
     ]

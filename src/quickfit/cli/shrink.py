@@ -16,8 +16,8 @@ from quickfit.cli._stdout import answer_json, answer_text
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
-    from quickfit.compression.shrinking.request import Request
-    from quickfit.compression.shrinking.shrunk import Shrunk
+    from quickfit.compression.shrinking.result import Shrunk
+    from quickfit.compression.shrinking.session import ShrinkRequest
 
 # Narrower than this, the table is unreadable; wider, the eye loses the line.
 _MIN_WIDTH, _MAX_WIDTH = 80, 140
@@ -137,11 +137,11 @@ def shrink(
     what is made by then. Ends with 1 where nothing reaches the target.
     """
     from quickfit.cli.run import time_of
-    from quickfit.compression.shrinking.request import Request, checked
+    from quickfit.compression.shrinking.session import ShrinkRequest, check_request
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors still show
-    request = checked(
-        Request(
+    request = check_request(
+        ShrinkRequest(
             model=Path(model),
             data=data,
             out=out if out is not None else _beside(Path(model)),
@@ -171,24 +171,24 @@ def shrink(
         raise typer.Exit(_NOTHING_CHOSEN)
 
 
-def _shrunk(request: Request) -> Shrunk:
+def _shrunk(request: ShrinkRequest) -> Shrunk:
     """Shrink; what is going on is told on stderr, and what user code prints goes there too."""
     from quickfit.cli.bench import _apart_from_stdout
-    from quickfit.compression.shrinking.request import answered
-    from quickfit.data.speed.interrupts import second_ends
+    from quickfit.compression.shrinking.session import answer_request
+    from quickfit.data.interrupts import second_interrupt_ends
     from quickfit.fixing.progress import Ticker
 
     end_s = time.monotonic() + request.budget_s
     ticker = Ticker(sys.stderr, lambda: max(0.0, end_s - time.monotonic()))
     found: Shrunk | None = None
     try:
-        with second_ends() as check, _apart_from_stdout(), ticker.beating():
+        with second_interrupt_ends() as check, _apart_from_stdout(), ticker.beating():
 
             def tell(text: str) -> None:
                 check()
                 ticker.begin(text)
 
-            found = answered(request, tell)
+            found = answer_request(request, tell)
     except KeyboardInterrupt:
         if found is None:  # nothing was made yet
             raise
@@ -198,10 +198,10 @@ def _shrunk(request: Request) -> Shrunk:
 
 
 def _shown(shrunk: Shrunk) -> str:
-    from quickfit.compression.shrinking.to_text import text
+    from quickfit.compression.shrinking.report import text_report
 
     columns = shutil.get_terminal_size((_MAX_WIDTH, 24)).columns
-    return text(shrunk, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))
+    return text_report(shrunk, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))
 
 
 def _beside(model: Path) -> Path:

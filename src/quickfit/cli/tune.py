@@ -188,12 +188,12 @@ def tune(
 def _ended_cleanly() -> Iterator[None]:
     """End by the signal that asks for it, but only after children and folders are gone."""
     from quickfit.launch.process import Ending, end_as
-    from quickfit.tuning.advice.ending import Ended, ended_by_signals
+    from quickfit.tuning.advice.session import EndedBySignal, ended_by_signals
 
     try:
         with ended_by_signals():
             yield
-    except Ended as ended:
+    except EndedBySignal as ended:
         end_as(Ending(None, ended.number))
 
 
@@ -252,7 +252,7 @@ def _tune_script(
 ) -> None:
     """Tune a script; `writing` is whether to apply, to print a patch, and what is accepted."""
     from quickfit.fixing import tuned, write
-    from quickfit.tuning.advice.wishes import check_numbers
+    from quickfit.tuning.advice.request import check_numbers
 
     applies, prints, accept = writing
     accepted = frozenset(one.value for one in accept or ())
@@ -275,21 +275,21 @@ def _tune_script(
 
 def _tune_function(name: str, asked: Asked) -> None:
     from quickfit.fixing.progress import Ticker
-    from quickfit.tuning.advice.advising import BUDGET_S, advised
-    from quickfit.tuning.advice.rows import Kind
-    from quickfit.tuning.advice.wishes import Wishes, check_numbers
+    from quickfit.tuning.advice.request import AdviceWishes, check_numbers
+    from quickfit.tuning.advice.result import ChangeKind
+    from quickfit.tuning.advice.session import BUDGET_S, run_advice
 
     budget_s = asked.budget_s(BUDGET_S)
     check_numbers(budget_s, asked.steps_left)
-    only, also = ([Kind(one.value) for one in some] for some in (asked.only, asked.also))
-    wanted = frozenset((*only, *also)) if only else Wishes().kinds
+    only, also = ([ChangeKind(one.value) for one in some] for some in (asked.only, asked.also))
+    wanted = frozenset((*only, *also)) if only else AdviceWishes().kinds
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors still show
     ticker = Ticker(sys.stderr)
     try:
-        advice = advised(
+        advice = run_advice(
             name,
             None,
-            Wishes(wanted, frozenset((*only, *also))),
+            AdviceWishes(wanted, frozenset((*only, *also))),
             budget_s=budget_s,
             steps_left=asked.steps_left,
             tell=in_stages(ticker),
@@ -327,9 +327,9 @@ def in_stages(ticker: Ticker) -> Callable[[str], None]:
 def _shown(advice: Advice) -> str:
     import shutil
 
-    from quickfit.tuning.advice.to_text import colored, text
+    from quickfit.tuning.advice.report import advice_text, colored_advice
 
     if not terminal.wants_color(sys.stdout):
-        return text(advice)
+        return advice_text(advice)
     columns = shutil.get_terminal_size((_MAX_WIDTH, 24)).columns
-    return colored(advice, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))
+    return colored_advice(advice, max(_MIN_WIDTH, min(_MAX_WIDTH, columns)))

@@ -9,20 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit.compression.distilling import fine_tuned
-    from quickfit.compression.graph import copied
-    from quickfit.compression.norms.folding import folded
-    from quickfit.compression.norms.recalibration import recalibrated
-    from quickfit.compression.pruning import MagnitudePruning, pruned
-    from quickfit.compression.quantizing import (
-        exported,
-        exported_by_recipe,
-        fake_quantised,
-        keras_quantized,
-        stripped,
-    )
-    from quickfit.compression.separable import rewritten
-    from quickfit.compression.shrinking import shrink
+    from quickfit.compression.batch_norm import folded, recalibrated
+    from quickfit.compression.copying import copied
+    from quickfit.compression.distilling.fine_tuning import fine_tuned
+    from quickfit.compression.pruning.magnitude import MagnitudePruning
+    from quickfit.compression.pruning.structured import pruned
+    from quickfit.compression.quantizing.export import exported, exported_by_recipe
+    from quickfit.compression.quantizing.fake_quantization import fake_quantised, stripped
+    from quickfit.compression.quantizing.keras_quantization import keras_quantized
+    from quickfit.compression.separable.rewriting import rewritten
+    from quickfit.compression.shrinking.session import shrink
 
 __all__ = [
     "MagnitudePruning",
@@ -41,19 +37,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "MagnitudePruning": "pruning",
-    "copied": "graph",
-    "exported": "quantizing",
-    "exported_by_recipe": "quantizing",
-    "fake_quantised": "quantizing",
-    "fine_tuned": "distilling",
-    "folded": "norms.folding",
-    "keras_quantized": "quantizing",
-    "pruned": "pruning",
-    "recalibrated": "norms.recalibration",
-    "rewritten": "separable",
-    "shrink": "shrinking",
-    "stripped": "quantizing",
+    "MagnitudePruning": "pruning.magnitude",
+    "copied": "copying",
+    "exported": "quantizing.export",
+    "exported_by_recipe": "quantizing.export",
+    "fake_quantised": "quantizing.fake_quantization",
+    "fine_tuned": "distilling.fine_tuning",
+    "folded": "batch_norm",
+    "keras_quantized": "quantizing.keras_quantization",
+    "pruned": "pruning.structured",
+    "recalibrated": "batch_norm",
+    "rewritten": "separable.rewriting",
+    "shrink": "shrinking.session",
+    "stripped": "quantizing.fake_quantization",
 }
 
 

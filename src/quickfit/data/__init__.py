@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit.data.imaging import images
+    from quickfit.data.image_pipeline import images
     from quickfit.data.packing import pack
-    from quickfit.data.reading import records
+    from quickfit.data.record_pipeline import records
     from quickfit.data.speed import measure
     from quickfit.data.workers import generator
 
@@ -21,10 +21,10 @@ __all__ = ["generator", "images", "measure", "pack", "records"]
 # No package here has the name of a function: importing it would hide the function.
 _HOMES = {
     "generator": "workers",
-    "images": "imaging",
+    "images": "image_pipeline",
     "measure": "speed",
     "pack": "packing",
-    "records": "reading",
+    "records": "record_pipeline",
 }
 
 

@@ -87,3 +87,10 @@ class SourceImageError(Exception):
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+
+
+def escape_name(name: str) -> str:
+    """Return a name in which nothing breaks lines or steers a terminal."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

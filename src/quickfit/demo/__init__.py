@@ -3,7 +3,6 @@
 `tell_story` tells it. The scripts it runs lie in `scripts/` and know nothing of quickfit.
 """
 
-from quickfit.demo.outcome import Outcome
-from quickfit.demo.story import tell_story
+from quickfit.demo.story import Outcome, tell_story
 
 __all__ = ["Outcome", "tell_story"]

@@ -11,10 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from quickfit.demo.progress import ProgressLine
 from quickfit.errors import QuickfitError
 from quickfit.measuring.interleave import Comparison, Mark, compare, pause, take_turns
+
+if TYPE_CHECKING:
+    from quickfit.demo.story import ProgressLine
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # By then both have traced, and tf.data has found its number of threads.

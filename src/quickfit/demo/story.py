@@ -1,4 +1,4 @@
-"""Tells the story of a slow training run: made, watched, diagnosed, fixed and measured."""
+"""The demo: a slow script, its report, the fixed one, and both measured in turns."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import TextIO
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, TextIO
 
-from quickfit import terminal
+from quickfit import terminal, units
 from quickfit.demo.compare import SCRIPTS, last_words, measure_side_by_side
-from quickfit.demo.outcome import Outcome, lines
 from quickfit.demo.photographs import make_photographs
-from quickfit.demo.progress import ProgressLine
 from quickfit.errors import QuickfitError, UsageError
-from quickfit.findings import Diagnosis
+
+if TYPE_CHECKING:
+    from quickfit.findings import Diagnosis, Finding, Gain
+    from quickfit.measuring.interleave import Comparison
 
 PHOTOGRAPHS = 600
 # Four epochs: enough for a final verdict (20 steps after the warm-up), about 12 s.
@@ -147,3 +150,126 @@ def _errors_aside(file: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, _STDERR)
         os.close(kept)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What quickfit named and predicted, and what was measured.
+
+    Args:
+        finding: the first finding of the diagnosis; None where nothing was found.
+        measured: the slow script (first) against the fixed one (second).
+    """
+
+    finding: Finding | None
+    measured: Comparison
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measured speed-up lies in the predicted range, to the digits shown."""
+        if self.finding is None:
+            return False
+        gain = self.finding.gain
+        return round(gain.low, 2) <= round(self.measured.speed_up, 2) <= round(gain.high, 2)
+
+
+def lines(outcome: Outcome) -> list[str]:
+    """Return the table and the sentence under it."""
+    slow, fixed = outcome.measured.first, outcome.measured.second
+    rows = [
+        ("", "slow.py", "fixed.py"),
+        ("wall time per step", units.seconds(slow.step_s), units.seconds(fixed.step_s)),
+        ("CPU time per step", units.seconds(slow.step_cpu_s), units.seconds(fixed.step_cpu_s)),
+        ("steps measured", units.count(slow.steps), units.count(fixed.steps)),
+        ("", "", ""),
+        ("", "predicted", "measured"),
+        ("speed-up", _predicted(outcome.finding), _times(outcome.measured.speed_up)),
+    ]
+    table = [f"    {what:<20}{left:<28}{right}".rstrip() for what, left, right in rows]
+    return [*table, "", *(f"    {text}" for text in _sentences(outcome))]
+
+
+def _predicted(finding: Finding | None) -> str:
+    if finding is None:
+        return "nothing"
+    return f"{span(finding.gain)}, likely {_times(finding.gain.likely)}"
+
+
+def span(gain: Gain) -> str:
+    """Return the range of a gain with the digits the measured value is shown with."""
+    return f"{gain.low:.2f}–{gain.high:.2f}×"
+
+
+def _times(value: float) -> str:
+    # One digit more than a report shows: here two numbers are held against each other.
+    return f"{value:.2f}×"
+
+
+def _sentences(outcome: Outcome) -> list[str]:
+    measured = outcome.measured
+    rounds = (
+        f"One pair of runs, {len(measured.ratios)} rounds in turn; half of the rounds lie within"
+        f" ±{measured.spread:.2f} of their median."
+    )
+    return [_judgement(outcome), rounds]
+
+
+def _judgement(outcome: Outcome) -> str:
+    if outcome.finding is None:
+        return "quickfit named no cause in this run, so there is no prediction to hold it against."
+    if outcome.is_inside:
+        return "The measured speed-up lies inside the predicted range."
+    side = "above" if outcome.measured.speed_up > outcome.finding.gain.high else "below"
+    return f"The measured speed-up lies outside the predicted range: {side} it."
+
+
+# Silence longer than this looks like a hang; a word more often than that is noise.
+FIRST_WORD_S = 2.0
+NEXT_WORD_S = 6.0
+
+
+class ProgressLine:
+    """Writes what is being done, a word every few seconds, and at the end how long it took.
+
+    It only ever appends, so it reads the same on a terminal, in a pipe and in a log.
+
+    Args:
+        stream: where to write.
+        title: what is being done.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, stream: TextIO, title: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._title = title
+        self._clock = clock
+        self._begin_s = clock()
+        self._quiet_until_s = self._begin_s + FIRST_WORD_S
+
+    def __enter__(self) -> ProgressLine:
+        self._write(f"{self._title} …")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        took = units.seconds(self._clock() - self._begin_s)
+        self._write(f" {took}\n" if kind is None else "\n")
+
+    def say(self, text: str) -> None:
+        """Add a word now."""
+        self._quiet_until_s = self._clock() + NEXT_WORD_S
+        self._write(f" {text} …")
+
+    def count(self, done: int, total: int) -> None:
+        """Add how far it has come, if nothing was said for a while."""
+        if done < total and self._clock() >= self._quiet_until_s:
+            self.say(f"{units.count(done)} of {units.count(total)}")
+
+    def _write(self, text: str) -> None:
+        terminal.write(self._stream, text)

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes import catalogue
+from quickfit.code.edits import fix_from_change
+from quickfit.code.project import Project
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import FixError, SignalMissing
-from quickfit.findings import Diagnosis, Finding, Severity
-from quickfit.fixes.change import Change
-from quickfit.fixes.hunks import fix_from_change
-from quickfit.fixes.script import Project
+from quickfit.findings import Change, Diagnosis, Finding, Severity
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -86,7 +85,7 @@ def _with_own_edit(
     fix, advice = fix_from_change(changes[0], texts), finding.fix
     if advice is not None:
         # Of one edit the cause may know more to say.
-        says_more = advice.before and fix.note and advice.note.startswith(fix.note)
+        says_more = fix.note and advice.note.startswith(fix.note)
         note = advice.note if says_more else fix.note
         fix = dataclasses.replace(fix, note=note, short_way=advice.short_way)
     return dataclasses.replace(finding, fix=fix)

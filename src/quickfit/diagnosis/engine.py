@@ -13,23 +13,33 @@ from quickfit.diagnosis import outcome
 from quickfit.diagnosis.breakdown import breakdown
 from quickfit.diagnosis.candidates import with_own_edits
 from quickfit.diagnosis.device import device_verdict
-from quickfit.diagnosis.earlier import early_verdict, withdrawn
-from quickfit.diagnosis.first_step import phases
-from quickfit.diagnosis.headline_place import at_users_line
-from quickfit.diagnosis.inside import made_before
-from quickfit.diagnosis.memory import memory_severity, memory_verdict
-from quickfit.diagnosis.overhead import overhead
-from quickfit.diagnosis.overlap import of_the_whole, without_double_claims, without_explained
-from quickfit.diagnosis.ranking import MIN_GAIN, behind_the_first, of_the_run, ranked
-from quickfit.diagnosis.silence import silent
+from quickfit.diagnosis.headline_place import at_users_line, made_before
+from quickfit.diagnosis.ranking import (
+    MIN_GAIN,
+    behind_the_first,
+    of_the_run,
+    of_the_whole,
+    ranked,
+    without_double_claims,
+    without_explained,
+    without_vaguer,
+)
+from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, withdrawn
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
-from quickfit.diagnosis.verdict import Verdict, last_seen, verdict
+from quickfit.diagnosis.verdict import (
+    Verdict,
+    last_seen,
+    memory_severity,
+    memory_verdict,
+    silent,
+    verdict,
+)
 from quickfit.errors import SignalMissing
 from quickfit.findings import AccountNode, Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
-# Shares of the time: a finding is mentioned, reported, severe from here (design, section 5).
+# Shares of the time: a finding is mentioned, reported, severe from here.
 MENTION_SHARE, REPORT_SHARE, SEVERE_SHARE = 0.05, 0.10, 0.20
 # What is wrong, stuck, or runs out is told whatever time it takes: `memory_severity` says how
 # loudly.
@@ -133,6 +143,8 @@ def _worth_telling(signals: Signals, found: list[Finding]) -> list[Finding]:
     weight, node = planned_weight(signals), loop_account(signals) if signals.loops else None
     loop_s = node.seconds if node is not None else 0.0
     worth = [finding for finding in found if _is_worth_telling(finding)]
+    exact = {cause.name: cause.says_more_than for cause in catalogue().values()}
+    worth = without_vaguer(worth, exact)
     kept = ranked(without_double_claims(worth, shares))
     kept += behind_the_first(kept, [f for f in found if not _is_worth_telling(f)])
     if node is not None and not signals.loop.trains:

@@ -1,9 +1,10 @@
-"""The headline place of a finding is in the user's own files; a library's line is evidence."""
+"""The place that a finding is shown at: the user's own line."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Location
@@ -45,3 +46,23 @@ def _with_place(evidence: tuple[Evidence, ...], where: Location) -> tuple[Eviden
             placed = dataclasses.replace(evidence[index], where=where)
             return (*evidence[:index], placed, *evidence[index + 1 :])
     return evidence
+
+
+def made_before(signals: Signals) -> tuple[str, ...]:
+    """Say which objects were made before quickfit, where it began inside a running script."""
+    if not signals.process.facts.get("started_inside"):
+        return ()
+    things = []
+    kinds = Counter(row["kind"] for row in signals.process.rows("datasets") if row["file"] is None)
+    if kinds:
+        named = ", ".join(kind if n == 1 else f"{kind} ({n})" for kind, n in kinds.items())
+        things.append(f"{kinds.total()} dataset operations ({named})")
+    try:
+        facts = signals.loop.facts
+    except SignalMissing:
+        return ()
+    if facts.get("model") and facts.get("compile_line") is None:
+        things.append(f"the compiled model `{facts['model']}`")
+    if not things:
+        return ()
+    return (f"Made before quickfit, so their lines are not known: {', '.join(things)}.",)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 
 from quickfit.causes import catalogue, scanned
+from quickfit.code.edits import fix_from_change
+from quickfit.code.program import Program
 from quickfit.errors import SourceError
 from quickfit.findings import (
     Change,
@@ -23,8 +25,6 @@ from quickfit.findings import (
     Spotted,
     Symptom,
 )
-from quickfit.fixes.hunks import fix_from_change
-from quickfit.program import Program
 from quickfit.signals import Signals
 from quickfit.signals.endings import Ending, ended_by
 

@@ -1,24 +1,30 @@
-"""The one sentence: what limits this run, or honestly that it cannot be said."""
+"""The verdict of a run: the first sentence of its report, from its findings or without one."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.account import loop_account, time_account
-from quickfit.diagnosis import silence, slowing
+from quickfit.causes import catalogue, silence_finding
+from quickfit.diagnosis.outcome import run_outcome
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Breakdown,
     BreakdownPart,
     DeviceVerdict,
+    Exhaustion,
     Finding,
     Severity,
     Symptom,
 )
 from quickfit.signals import Signals
+from quickfit.signals.drift import Component, Slowdown
+from quickfit.signals.drift_places import certain, slower
 from quickfit.signals.endings import ended_by
+from quickfit.signals.memory import GrowingLine, MemoryUse
 
 # Below this wait, and with nothing else as large, the model itself is the limit.
 MAX_WAIT_SHARE = 0.10
@@ -67,8 +73,8 @@ def verdict(
         return Verdict("findings", f"crashed: {crashed[0].summary}")
     stuck = [f for f in findings if f.symptom == Symptom.STUCK and f.severity == Severity.SEVERE]
     if stuck:
-        return Verdict("stuck", silence.headline(signals, stuck[0]))
-    quiet = silence.unexplained(signals)
+        return Verdict("stuck", silence_headline(signals, stuck[0]))
+    quiet = unexplained_silence(signals)
     if quiet and _is_mostly_quiet(signals, parts):
         return Verdict("stuck", quiet)
     reported = [finding for finding in findings if finding.severity != Severity.MENTION]
@@ -76,26 +82,26 @@ def verdict(
     if parts is None:
         return _no_steps(signals, wrong or reported)
     busy = _busy(signals)
-    notes = (*((busy,) if busy else ()), *slowing.notes(signals, findings))
+    all_notes = (*((busy,) if busy else ()), *notes(signals, findings))
     own = [finding for finding in reported if not finding.is_of_machine]
     if own and own[0].symptom == Symptom.SLOWING_DOWN:
-        return Verdict("findings", slowing.headline(own[0], signals), notes=notes)
+        return Verdict("findings", slowing_headline(own[0], signals), notes=all_notes)
     if own:
         text = _headline(own[0]) + _also_running_out(own) + _so_far(signals, parts)
-        return Verdict("findings", text, notes=notes)
-    slower = slowing.unexplained(signals)
+        return Verdict("findings", text, notes=all_notes)
+    slower = unexplained_slowing(signals)
     if slower:
         return Verdict("inconclusive", slower, notes=(busy,) if busy else ())
-    said = _without_findings(signals, parts, notes)
+    said = _without_findings(signals, parts, all_notes)
     if reported:
         # The machine is the verdict only where nothing in the script explains the time.
         gain = units.factor(reported[0].gain.likely)
         text = f"{reported[0].summary} (alone it would be about {gain} as fast); the script itself:"
-        return Verdict("findings", f"{text} {said.headline}", said.advice, notes)
+        return Verdict("findings", f"{text} {said.headline}", said.advice, all_notes)
     if said.kind == "compute-bound" and device.status == "unused":
         # The model is the limit only because it runs in the wrong place.
         text = "compute-bound on the CPU, but an accelerator is not used: see the device line first"
-        return Verdict("compute-bound", text, notes=notes)
+        return Verdict("compute-bound", text, notes=all_notes)
     return said
 
 
@@ -118,12 +124,15 @@ def _headline(first: Finding) -> str:
         "input_wait": "input-bound: {share} of the training time is spent waiting for input",
         "callbacks": "held up by a callback: {share} of the training time",
         "tracing": "held up by tracing: {share} of the training time",
+        "python": "slow step: {share} of the training time is Python called from the graph",
         "eager": "slow step: {share} of the training time is Python between operations",
         "epoch_start": "held up at the start of every epoch: {share} of the training time",
     }
     claim = first.claims[0] if first.claims else ""
     if first.cause == "run-eagerly-on":
         claim = "eager"
+    if first.cause == "python-in-step":
+        claim = "python"
     share = units.share(first.cost_share)
     if first.is_of_run:
         gain = f"without it the run is {units.factor(first.gain.high)} as fast at most"
@@ -180,6 +189,11 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
     small = _large_of_little(signals, parts)
     if small:
         return Verdict("nothing-large", f"{small}{_start_up(signals)}", advice, notes)
+    python = _python_in_step(signals)
+    if python:
+        return Verdict(
+            "inconclusive", f"inconclusive{_so_far(signals, parts)}: {python}", advice, notes
+        )
     outside = _largest(_of_the_loop(signals, parts), OUTSIDE)
     text = f"compute-bound{_so_far(signals, parts)}: the model is the limit"
     if outside.share >= MAX_BESIDE_SHARE:
@@ -192,6 +206,20 @@ def _without_findings(signals: Signals, parts: Breakdown, notes: tuple[str, ...]
         return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
     text += "; nothing here is worth fixing"
     return Verdict("compute-bound", f"{text}{_start_up(signals)}", advice, notes)
+
+
+def _python_in_step(signals: Signals) -> str:
+    """Say that much of the step is Python, of which no cause could say what it costs."""
+    loop = loop_account(signals)
+    node = loop.find("python_in_step") if loop is not None else None
+    if loop is None or node is None or node.seconds < MAX_BESIDE_SHARE * loop.seconds:
+        return ""
+    at = f" (at {node.where.short})" if node.where is not None else ""
+    return (
+        f"{units.share(node.seconds / loop.seconds)} of the training time is Python called from"
+        f" the graph{at}, and how much of it the model waits for could not be measured; to see"
+        f" more of it: {_longer_run(signals)}"
+    )
 
 
 def _large_of_little(signals: Signals, parts: Breakdown) -> str:
@@ -357,9 +385,203 @@ def _where_time_went(signals: Signals) -> str:
 
 def last_seen(signals: Signals) -> tuple[str, ...]:
     """Say at which lines the script was when it was last looked at."""
-    names = {"main": "the main thread", "input": "the input"}
+    names = {
+        "main": "the main thread",
+        "input": "the input",
+        "step": "Python called from the graph",
+    }
     return tuple(
         f"Last seen, {names[role]} was at {line.location.short}:"
         f" `{line.location.text or line.location.function}`"
         for role, line in signals.last_seen()
     )
+
+
+# A run that got slower by less is told of in a note; its verdict is another.
+MIN_HEADLINE_GROWTH = 0.3
+# Parts in words, for a run that is slower by no known cause.
+WORDS = {
+    "callbacks": "callbacks",
+    "wait": "waiting for input",
+    "call": "the train step",
+    "between": "Python between steps",
+    "input": "making a batch",
+    "stage_work": "the input pipeline's work",
+    "collecting": "the garbage collector",
+    "steps": "its steps",
+    "start": "its first step",
+    "after": "what follows its steps",
+    "validation": "validation",
+}
+# Parts that were looked at are told if they are this share of the step.
+MIN_TOLD = 0.05
+
+
+def slowdown(signals: Signals) -> Slowdown | None:
+    """Return how a run slowed down; None where it did not, or had too few steps to tell."""
+    try:
+        return signals.slowdown
+    except SignalMissing:
+        return None
+
+
+def slowing_headline(first: Finding, signals: Signals) -> str:
+    """Return the verdict on a run whose first finding makes it slower and slower."""
+    slow = slowdown(signals)
+    if slow is None or slow.why != "part":
+        return f"slowing down: {first.summary}"
+    grown = f"{units.share(slow.share)} of the growth: {first.summary}"
+    is_running = run_outcome(signals.recording).text == "running"
+    when = f" ({certain(slow)})" if is_running else ""
+    return f"slowing down: {slower(slow)}; {grown}{when}"
+
+
+def unexplained_slowing(signals: Signals) -> str:
+    """Return the verdict on a run that slowed down much and in which no cause was found."""
+    slow = slowdown(signals)
+    if slow is None or slow.last_s < (1 + MIN_HEADLINE_GROWTH) * slow.first_s:
+        return ""
+    if slow.why == "data":
+        return ""
+    text = f"{slower(slow)}; {_measured(slow)}"
+    if slow.why == "machine":
+        return f"slower by the machine's load, not by the script: {text}"
+    return f"slower, cause unknown: {text}"
+
+
+def notes(signals: Signals, findings: list[Finding]) -> tuple[str, ...]:
+    """Say that a run slowed down where the verdict is about something else."""
+    slow = slowdown(signals)
+    if slow is None or any(f.symptom == Symptom.SLOWING_DOWN for f in findings[:1]):
+        return ()
+    measured = {one.name: one for one in slow.measured}
+    text = f"It got slower: {slower(slow)}"
+    if slow.why == "data" and "batch_bytes" in measured:
+        size = measured["batch_bytes"]
+        grown = f"{units.size(size.first)} at first, {units.size(size.last)} at the end"
+        per_byte = (slow.last_s / size.last) / (slow.first_s / size.first)
+        told = "the time per byte is not longer" if per_byte <= 1.2 else "longer ones cost more"
+        return (f"{text}, because the batches grow: {grown}; {told}.",)
+    if slow.why == "machine":
+        return (f"{text}, by the machine's load: {_load(measured)}.",)
+    return (f"{text}; {_measured(slow)}.",)
+
+
+def _load(measured: dict[str, Component]) -> str:
+    others, delay = measured.get("others"), measured.get("delay")
+    found = []
+    if others is not None:
+        found.append(f"other programs used {others.first:.1f} cores, then {others.last:.1f}")
+    if delay is not None and delay.growth > 0:
+        first, last = units.seconds(delay.first), units.seconds(delay.last)
+        found.append(f"a step stood in line for a core for {first}, then {last}")
+    return "; ".join(found) or "a CPU limit"
+
+
+def _measured(slow: Slowdown) -> str:
+    if slow.why == "machine":
+        return _load({one.name: one for one in slow.measured})
+    told = [
+        f"{WORDS[one.name]} {units.seconds(one.first)}, then {units.seconds(one.last)}"
+        for one in slow.measured
+        if one.name in WORDS and max(one.first, one.last) >= MIN_TOLD * slow.last_s
+    ]
+    return "measured: " + ("; ".join(told) if told else "no part of it by itself")
+
+
+def silent(signals: Signals, found: list[Finding]) -> list[Finding]:
+    """Return a finding for each cause of a silence that nobody else has told of.
+
+    A shuffle that is being filled is told of by its steps; a run that was ended before has none.
+    """
+    told = {finding.cause for finding in found}
+    known = catalogue()
+    causes = dict.fromkeys(silence.cause for silence in signals.silences if silence.cause in known)
+    return [_finding(signals, cause) for cause in causes if cause not in told]
+
+
+def _finding(signals: Signals, name: str) -> Finding:
+    cause, found = catalogue()[name], silence_finding(signals, name)
+    assert found is not None
+    return dataclasses.replace(
+        found,
+        cause=name,
+        title=cause.title,
+        symptom=Symptom.STUCK,
+        severity=Severity.MENTION if found.is_past else Severity.SEVERE,
+    )
+
+
+def silence_headline(signals: Signals, found: Finding) -> str:
+    """Return the verdict on a run that did not move; one that would have is not called stuck."""
+    told = [silence for silence in signals.silences if silence.cause == found.cause]
+    is_stuck = bool(told) and not told[-1].moves  # without, the script ended by itself
+    return f"stuck: {found.summary}" if is_stuck else found.summary
+
+
+def unexplained_silence(signals: Signals) -> str:
+    """Return what was said of the last silence, if it has no cause and no end."""
+    last = signals.silences[-1] if signals.silences else None
+    return last.text if last is not None and not last.cause and not last.moved_again else ""
+
+
+SLOWED = "Allocations were followed, so the times above are several times longer than usual."
+# Lines that are named at most.
+MAX_LINES = 5
+# Within an hour most trainings meet the limit, within a day some; later ones have ended.
+SEVERE_S, TOLD_S = 3600.0, 24 * 3600.0
+# So much of the limit gone by growth alone is told, however slowly it goes on.
+TOLD_SHARE = 0.20
+# One part of the run that holds half of the memory leaves too little for the rest.
+SEVERE_HELD_SHARE = 0.50
+
+
+def memory_verdict(signals: Signals, findings: list[Finding]) -> Verdict:
+    """Return the verdict of a run with `--memory`: which lines grow, or that none does."""
+    try:
+        lines, memory = signals.growing_lines, signals.memory
+    except SignalMissing as missing:
+        text = f"inconclusive: what grows could not be seen; it needs {missing.needs}"
+        return Verdict("inconclusive", text, notes=(SLOWED,))
+    told = [found for found in findings if found.severity != Severity.MENTION]
+    if told:
+        notes = (*map(_line, lines[:MAX_LINES]), SLOWED)
+        return Verdict("memory", running_out(told[0]), notes=notes)
+    if not lines:
+        text = f"no line of this script holds more and more memory ({_level(memory)})"
+        return Verdict("memory", text, notes=(SLOWED,))
+    text = f"memory grows at {lines[0].location.short}: {_rate(lines[0])}"
+    return Verdict("memory", text, notes=(*map(_line, lines[:MAX_LINES]), SLOWED))
+
+
+def memory_severity(used: Exhaustion) -> Severity:
+    """Return how loudly to tell of something that runs out.
+
+    Its time says nothing: a leak costs none until the run is killed. So what decides is when
+    that is. Growth that would take days is mentioned in a line, unless much is gone already.
+    """
+    if used.held is not None:
+        is_severe = used.limit is not None and used.held >= SEVERE_HELD_SHARE * used.limit
+        return Severity.SEVERE if is_severe else Severity.REPORT
+    in_s = math.inf if used.in_s is None else used.in_s
+    if in_s <= SEVERE_S:
+        return Severity.SEVERE
+    is_large = used.limit is not None and used.grown >= TOLD_SHARE * used.limit
+    return Severity.REPORT if in_s <= TOLD_S or is_large else Severity.MENTION
+
+
+def _level(memory: MemoryUse) -> str:
+    return f"now {units.size(memory.rss_bytes)}"
+
+
+def _rate(line: GrowingLine) -> str:
+    per_step = line.growth.per_step
+    if per_step is None:
+        return f"{units.size(line.growth.per_s)} a second"
+    return f"{units.size(per_step)} more with every step"
+
+
+def _line(line: GrowingLine) -> str:
+    where = line.location
+    held = f"{_rate(line)}, {units.size(line.growth.last)} at the end"
+    return f"{where.short} holds {held}: `{where.text}`"

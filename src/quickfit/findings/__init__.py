@@ -1,15 +1,16 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
-from quickfit.findings._account import AccountNode
-from quickfit.findings._changes import Change, Edit, Position
-from quickfit.findings._memory import MemoryAccount, MemoryGrowth, MemoryNode
 from quickfit.findings._records import (
+    AccountNode,
     Breakdown,
     BreakdownPart,
+    Change,
     Clear,
     DeviceVerdict,
     Diagnosis,
     EarlyVerdict,
+    Edit,
+    Effect,
     Evidence,
     Exhaustion,
     Finding,
@@ -18,14 +19,19 @@ from quickfit.findings._records import (
     Gain,
     Hunk,
     Location,
+    MemoryAccount,
+    MemoryGrowth,
+    MemoryNode,
     NotChecked,
     Overhead,
     Phase,
+    Position,
     RunOutcome,
     Severity,
+    Span,
+    Spotted,
     Symptom,
 )
-from quickfit.findings._spotted import Effect, Span, Spotted
 
 __all__ = [
     "AccountNode",

@@ -1,15 +1,11 @@
-"""The frozen records of a diagnosis. They know nothing of files, clocks or output."""
+"""The records that causes, diagnosis and reports share."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from quickfit.findings._account import AccountNode
-    from quickfit.findings._memory import MemoryAccount
 
 
 class Symptom(StrEnum):
@@ -25,7 +21,7 @@ class Symptom(StrEnum):
 
 
 class FixClass(StrEnum):
-    """How far a fix may change what the script computes (design, section 6)."""
+    """How far a fix may change what the script computes; in doubt, the lower class."""
 
     SAME_RESULTS = "same-results"
     EQUIVALENT = "equivalent"
@@ -337,3 +333,210 @@ class Diagnosis:
     phases: tuple[Phase, ...] = ()
     account: AccountNode | None = None
     memory: MemoryAccount | None = None
+
+
+@dataclass(frozen=True)
+class AccountNode:
+    """A part of the run's time.
+
+    Args:
+        name: the id of this kind of node, such as `input_wait`; not unique in a tree.
+        label: the same for people, with the user's own names.
+        seconds: how long it took in this run.
+        low_s: how little it may have been, by how it was measured: a clock is exact, samples and
+            tf.data's model are not.
+        high_s: how much it may have been.
+        share: of the run.
+        count: how often it happened; zero where that was not counted.
+        where: the user's line.
+        limited_by: what it has run out of or waits for; empty where that is not known.
+        detail: how it was measured, or what it was spent on.
+        loop: the number of the loop that it belongs to; zero outside loops.
+        children: its parts. What they leave over is in no part by itself.
+    """
+
+    name: str
+    label: str
+    seconds: float
+    low_s: float
+    high_s: float
+    share: float
+    count: int = 0
+    where: Location | None = None
+    limited_by: str = ""
+    detail: str = ""
+    loop: int = 0
+    children: tuple[AccountNode, ...] = ()
+
+    def walk(self) -> Iterator[AccountNode]:
+        """Yield this node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def find(self, name: str) -> AccountNode | None:
+        """Return the largest node of a kind at or below this one; None without."""
+        found = [node for node in self.walk() if node.name == name]
+        return max(found, key=lambda node: node.seconds, default=None)
+
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """One span of a file and the text that takes its place.
+
+    Positions are a line, counted from 1, and a column in characters, counted from 0, of the file
+    as it was before any edit. `text` has `\\n` at its line ends, whatever the file has.
+    """
+
+    file: str
+    begin: Position
+    end: Position
+    text: str
+
+    @property
+    def is_insertion(self) -> bool:
+        """Tell whether nothing of the file is taken away."""
+        return self.begin == self.end
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one candidate does.
+
+    Args:
+        title: one line, imperative.
+        kind: how far it may change what the script computes; in doubt the lower class.
+        edits: the spans that change, in one file or several.
+        note: what to know before making the change; may be empty.
+    """
+
+    title: str
+    kind: FixClass
+    edits: tuple[Edit, ...]
+    note: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that change, each once."""
+        return tuple(dict.fromkeys(edit.file for edit in self.edits))
+
+
+@dataclass(frozen=True)
+class MemoryGrowth:
+    """How much more is held with every step, epoch or round.
+
+    Args:
+        per: `step`, `epoch` or `round`.
+        bytes: the mean.
+        low: at least, as sure as its own repetitions make it (95 %).
+        high: at most.
+    """
+
+    per: str
+    bytes: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MemoryNode:
+    """One part of what the process held.
+
+    Args:
+        name: `libraries`, `script`, `input`, `models`, `graphs` or `rest`; of a child, the name of
+            what holds it: `self.kept`, or the stage of a pipeline.
+        label: in plain words.
+        bytes: what it held; the parts of a node add up to it.
+        share: of all that the process held.
+        growth: by step, by epoch and by round, as far as they were measured.
+        where: the user's line that adds to it.
+        detail: what is in it, and how it was counted.
+    """
+
+    name: str
+    label: str
+    bytes: float
+    share: float
+    growth: tuple[MemoryGrowth, ...] = ()
+    where: Location | None = None
+    detail: str = ""
+    parts: tuple[MemoryNode, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryAccount:
+    """What the process held when it held most; its parts add up to `bytes`.
+
+    Args:
+        at_s: when that was, on the clock of the recording.
+        end_bytes: what it held when it was last read.
+        limit_bytes: what the container, or else the machine, can give; None where it is unknown.
+        growth: of the whole while steps ran, where it goes on.
+    """
+
+    at_s: float
+    bytes: float
+    end_bytes: float
+    limit_bytes: int | None
+    growth: tuple[MemoryGrowth, ...]
+    parts: tuple[MemoryNode, ...]
+
+
+class Effect(StrEnum):
+    """What happens when the code runs, the worst first."""
+
+    CRASHES = "crashes"
+    HANGS = "hangs"
+    WRONG = "wrong-results"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A piece of a user's file.
+
+    Lines count from 1; columns count characters from 1, and the end is the column behind the
+    last character. In a notebook `cell` is the number of the code cell, from 1, and lines count
+    from the cell's first.
+    """
+
+    file: str
+    line: int
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+    cell: int = 0
+
+    @property
+    def short(self) -> str:
+        """The place as one says it: `train.py:41`, or `train.ipynb:cell 3:2`."""
+        cell = f":cell {self.cell}" if self.cell else ""
+        return f"{os.path.basename(self.file)}{cell}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Spotted:
+    """A cause in the text of a program.
+
+    Args:
+        where: the code that is at fault.
+        summary: what this code does, in a sentence with its own names.
+        effect: what happens when it runs.
+        related: other places that prove it, each with a few words: where a value comes from.
+        change: the edit that removes it; None where only a person can.
+        is_hint: it is only sometimes a fault, and told only when hints are asked for.
+        cause: the id of the cause; set by the catalogue.
+        title: the problem in a few words; set by the catalogue.
+    """
+
+    where: Span
+    summary: str
+    effect: Effect
+    related: tuple[tuple[Span, str], ...] = ()
+    change: Change | None = None
+    is_hint: bool = False
+    cause: str = ""
+    title: str = ""

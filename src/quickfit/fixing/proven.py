@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit import trust
+from quickfit.code.writing import SourceFile, read_source
 from quickfit.errors import FixError
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Edit
-from quickfit.fixes.files import SourceFile, read_source
+from quickfit.findings import Edit, FixClass
 
 FILE = Path(".quickfit") / "fixes" / "proven.json"
 _PURPOSE = "write what was proven"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from quickfit.code.edits import is_in_conflict, merge_edits
 from quickfit.diagnosis.candidates import Candidate
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, is_in_conflict, merged
+from quickfit.findings import Change, FixClass
 from quickfit.proof.outcome import Outcome
 from quickfit.proof.prove import Claim, Prover
 from quickfit.recording.reader import Recording
@@ -50,7 +50,7 @@ def repaired_at_once(story: Story, groups: Groups, prover: Prover, ticker: Ticke
         return False
     causes = " + ".join(candidate.cause for candidate in chosen)
     ticker.begin(f"{len(chosen)} repairs together")
-    change = Change("All of them", FixClass.REPAIRS, merged([c.change for c in chosen]))
+    change = Change("All of them", FixClass.REPAIRS, merge_edits([c.change for c in chosen]))
     found = prover.prove(Claim(causes, "", change, None, edited(change, story.sources)))
     if not found.is_accepted:
         return False

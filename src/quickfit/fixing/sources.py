@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit.code.writing import SourceFile, read_source
 from quickfit.errors import FixError
-from quickfit.fixes.files import SourceFile, read_source
 from quickfit.recording.reader import Recording
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,12 +13,12 @@ from typing import TextIO
 from quickfit import terminal, trust
 from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
+from quickfit.code.edits import is_in_conflict, merge_edits
+from quickfit.code.writing import check_inside
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
 from quickfit.errors import FixError, RecordingError, UsageError
-from quickfit.findings import Diagnosis, FixClass
-from quickfit.fixes.apply import check_inside
-from quickfit.fixes.change import Change, is_in_conflict, merged
+from quickfit.findings import Change, Diagnosis, FixClass
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
@@ -33,8 +32,9 @@ from quickfit.proof.pair import Setting
 from quickfit.proof.prove import Claim, Prover
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
+from quickfit.recording.taking import take
 from quickfit.trust import is_inside
-from quickfit.tuning.trials.scratch import scratch_folder
+from quickfit.tuning.trials.trial import scratch_folder
 
 # A trial gets so many times as long to its first step as the script took when it was watched.
 PATIENCE = 5.0
@@ -226,8 +226,8 @@ def _kept(watched: Path, target: Target) -> Path:
     try:
         folder = folders.default_run_folder(target.name)
         folders.create(folder)
-        shutil.copytree(watched, folder, dirs_exist_ok=True)
-        facts = folders.read_run_file(folder) | launch_facts(target, Path.cwd())
+        take(watched, folder)
+        facts = folders.read_run_file(watched) | launch_facts(target, Path.cwd())
         folders.write_run_file(folder, folders.seal_launch(facts, folder))
     except (OSError, RecordingError, UsageError):
         return watched
@@ -381,7 +381,7 @@ _ORDER = (
 def joined(outcomes: list[Outcome]) -> Change:
     """Return several changes as one, of the lowest class among them."""
     kind = max((outcome.kind for outcome in outcomes), key=_ORDER.index)
-    return Change("All of them", kind, merged([outcome.change for outcome in outcomes]))
+    return Change("All of them", kind, merge_edits([outcome.change for outcome in outcomes]))
 
 
 def _joined(outcomes: list[Outcome], story: Story) -> Claim:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from quickfit import terminal, units
 from quickfit.causes import catalogue
+from quickfit.code.writing import patch
 from quickfit.diagnosis.candidates import Unrecognised
-from quickfit.fixes.patch import patch
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
 from quickfit.measuring.intervals import Measured

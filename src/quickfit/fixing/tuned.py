@@ -34,8 +34,8 @@ from quickfit.proof.budget import Budget
 from quickfit.proof.observe import Observed
 from quickfit.proof.prove import Prover
 from quickfit.terminal import wants_color
-from quickfit.tuning.advice.rows import Kind
-from quickfit.tuning.trials.scratch import scratch_folder
+from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.trials.trial import scratch_folder
 
 # The proof of one setting takes about a minute on two cores, and there are half a dozen.
 BUDGET_S = 600.0
@@ -190,7 +190,7 @@ def _looked_at(request: TuneRequest, story: Story) -> tuple[Tuned, list[Offer]]:
             f"To see what it does:\n    quickfit run {words_of(story.target)}"
         ) from missing
     tuned = Tuned(story, watched, training, budget_s=request.budget_s)
-    kinds = request.only | request.tries if request.only else {kind.value for kind in Kind}
+    kinds = request.only | request.tries if request.only else {kind.value for kind in ChangeKind}
     return tuned, [offer for offer in offers if offer.kind.value in kinds]
 
 

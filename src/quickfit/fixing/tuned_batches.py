@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from quickfit.causes._shared.batch_size import Size
 from quickfit.errors import SignalMissing
-from quickfit.fixes.batch_settings import with_batch
-from quickfit.fixes.batch_sizes import Size
-from quickfit.fixes.compile_settings import Made
+from quickfit.fixing.tuned_edits import Made, with_batch
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_watched import Watched
 from quickfit.signals.step_cost import BatchSize, batch_size
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 # The smaller one first: where twice as many examples gain nothing, four times as many do not.
 TIMES = (2, 4)
@@ -23,14 +22,14 @@ def batch_offers(watched: Watched) -> list[Offer]:
         size = None
     if size is None:
         why = "how many examples a step has was not seen"
-        return [Offer(Kind.BATCH, f"batch ×{times}", {}, why, times) for times in TIMES]
+        return [Offer(ChangeKind.BATCH, f"batch ×{times}", {}, why, times) for times in TIMES]
     return [_offer(watched, size, times) for times in TIMES]
 
 
 def _offer(watched: Watched, size: BatchSize, times: int) -> Offer:
     after = times * size.examples
     made = _made(watched, size, times)
-    return Offer(Kind.BATCH, f"batch {after} (×{times})", {"batch": after}, made, times)
+    return Offer(ChangeKind.BATCH, f"batch {after} (×{times})", {"batch": after}, made, times)
 
 
 def _made(watched: Watched, size: BatchSize, times: int) -> Made:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quickfit.code.edits import is_in_conflict
 from quickfit.errors import SignalMissing
-from quickfit.fixes.change import is_in_conflict
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_offers import offers_of
 from quickfit.fixing.tuned_rows import verdict_of
@@ -18,7 +18,7 @@ from quickfit.fixing.tuned_watched import Watched, training_of
 from quickfit.proof.budget import Budget
 from quickfit.proof.outcome import Outcome
 from quickfit.proof.prove import Prover
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 if TYPE_CHECKING:
     from quickfit.fixing.progress import Ticker
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 # What an edit of each kind says: a second one would say it twice.
 WORDS = {
-    Kind.XLA: "jit_compile",
-    Kind.STEPS: "steps_per_execution",
-    Kind.BATCH: "batch_size=",
-    Kind.THREADS: "op_parallelism_threads",
-    Kind.PRECISION: "dtype_policy",
+    ChangeKind.XLA: "jit_compile",
+    ChangeKind.STEPS: "steps_per_execution",
+    ChangeKind.BATCH: "batch_size=",
+    ChangeKind.THREADS: "op_parallelism_threads",
+    ChangeKind.PRECISION: "dtype_policy",
 }
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from quickfit.findings import FixClass
 from quickfit.proof.kept import Results
 from quickfit.proof.same_results import judge
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 SAME = FixClass.SAME_RESULTS
 ORDER = (SAME, FixClass.EQUIVALENT, FixClass.MAY_CHANGE_RESULTS)
 # The most that results can prove of a kind. Another batch or precision is never the same training;
 # several steps per call are what they claim: a callback that acts at batch 1,000 shows in no trial.
 BEST = {
-    Kind.XLA: FixClass.EQUIVALENT,
-    Kind.THREADS: FixClass.EQUIVALENT,
+    ChangeKind.XLA: FixClass.EQUIVALENT,
+    ChangeKind.THREADS: FixClass.EQUIVALENT,
 }
 
 
@@ -38,7 +38,7 @@ def agreement(
     return judge(first, again, edited, claimed=SAME, epoch_steps=epoch_steps).kind
 
 
-def class_of(kind: Kind, judged: FixClass, agrees: FixClass | None) -> FixClass:
+def class_of(kind: ChangeKind, judged: FixClass, agrees: FixClass | None) -> FixClass:
     """Return the class of a setting that was judged by what it claims, and by its results."""
     best = BEST.get(kind)
     if best is None or agrees is None or judged not in ORDER:

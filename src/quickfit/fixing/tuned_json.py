@@ -8,7 +8,7 @@ from quickfit.fixing.to_terminal import diff_of
 from quickfit.fixing.tuned_input import input_gain, input_text, is_limit
 from quickfit.fixing.tuned_rows import row_of
 from quickfit.fixing.tuned_trials import Training, Tried
-from quickfit.tuning.advice.rows import Row, Verdict
+from quickfit.tuning.advice.result import ChangeRow, ChangeVerdict
 
 if TYPE_CHECKING:
     from quickfit.fixing.tuned import Tuned
@@ -48,7 +48,7 @@ def class_text(tried: Tried) -> str | None:
 def deciding_budget_s(tuned: Tuned) -> float | None:
     """Return about the budget that decides what was measured too little; None where nothing was."""
     verdicts = [row_of(one, tuned.training).verdict for one in tuned.all_tried]
-    return 2 * tuned.budget_s if Verdict.NOT_DECIDED in verdicts else None
+    return 2 * tuned.budget_s if ChangeVerdict.NOT_DECIDED in verdicts else None
 
 
 def samples_per_s(training: Training) -> float | None:
@@ -56,7 +56,7 @@ def samples_per_s(training: Training) -> float | None:
     return training.batch / training.batch_s if training.batch and training.batch_s else None
 
 
-def peak_bytes(rows: list[Row]) -> int | None:
+def peak_bytes(rows: list[ChangeRow]) -> int | None:
     """Return the most memory that the script held without any change."""
     known = [
         row.peak_bytes - row.more_bytes
@@ -66,7 +66,7 @@ def peak_bytes(rows: list[Row]) -> int | None:
     return round(max(known)) if known else None
 
 
-def _baseline(training: Training, rows: list[Row]) -> dict[str, Any]:  # plain values
+def _baseline(training: Training, rows: list[ChangeRow]) -> dict[str, Any]:  # plain values
     batch, steps = training.batch, training.epoch_steps
     losses = [row.loss for row in rows if row.loss is not None]
     loss = max(losses, key=lambda one: one.samples, default=None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from quickfit.fixes.change import Change
-from quickfit.fixes.compile_settings import Made
-from quickfit.tuning.advice.rows import Kind
+from quickfit.findings import Change
+from quickfit.fixing.tuned_edits import Made
+from quickfit.tuning.advice.result import ChangeKind
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Offer:
         times: so many times as many examples in a step.
     """
 
-    kind: Kind
+    kind: ChangeKind
     name: str
     setting: dict[str, Any] = field(default_factory=dict)  # plain values of any type
     made: Made = ""

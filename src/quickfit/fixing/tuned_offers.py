@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quickfit.fixes.compile_settings import Made
-from quickfit.fixes.policy_settings import with_policy
-from quickfit.fixes.thread_settings import with_threads
 from quickfit.fixing.tuned_batches import batch_offers
+from quickfit.fixing.tuned_edits import Made, with_policy, with_threads
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_steps import step_offers, xla_offer
 from quickfit.fixing.tuned_watched import Watched
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 from quickfit.tuning.precision.hardware import Gpu, Hardware, Prospect, prospect_of, read_cpu
 
 UNSCALED = (
@@ -33,7 +31,7 @@ def offers_of(watched: Watched, tries: frozenset[str] = frozenset()) -> list[Off
     return [
         *step_offers(watched),
         *batch_offers(watched),
-        _precision_offer(watched, is_wanted=Kind.PRECISION.value in tries),
+        _precision_offer(watched, is_wanted=ChangeKind.PRECISION.value in tries),
         xla_offer(watched),
         *_thread_offers(watched),
     ]
@@ -42,7 +40,7 @@ def offers_of(watched: Watched, tries: frozenset[str] = frozenset()) -> list[Off
 def _thread_offers(watched: Watched) -> list[Offer]:
     cores = int(watched.signals.cores)
     if cores < 2:
-        return [Offer(Kind.THREADS, "threads", {}, "there is one core, and threads share it")]
+        return [Offer(ChangeKind.THREADS, "threads", {}, "there is one core, and threads share it")]
     return [_threads(watched, "inter", 1), _threads(watched, "intra", max(cores // 2, 1))]
 
 
@@ -50,7 +48,9 @@ def _threads(watched: Watched, pool: str, threads: int) -> Offer:
     made: Made = NO_MAIN
     if watched.main is not None:
         made = with_threads(watched.main, pool, threads, watched.project)
-    return Offer(Kind.THREADS, f"{pool}-op threads {threads}", {f"{pool}_threads": threads}, made)
+    return Offer(
+        ChangeKind.THREADS, f"{pool}-op threads {threads}", {f"{pool}_threads": threads}, made
+    )
 
 
 def _precision_offer(watched: Watched, *, is_wanted: bool) -> Offer:
@@ -62,7 +62,7 @@ def _precision_offer(watched: Watched, *, is_wanted: bool) -> Offer:
             made = UNSCALED
         elif watched.main is not None:
             made = with_policy(watched.main, prospect.policy, watched.project)
-    return Offer(Kind.PRECISION, prospect.policy, {"policy": prospect.policy}, made)
+    return Offer(ChangeKind.PRECISION, prospect.policy, {"policy": prospect.policy}, made)
 
 
 def _prospect(facts: Mapping[str, object]) -> Prospect:

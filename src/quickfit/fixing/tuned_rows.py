@@ -6,8 +6,8 @@ from quickfit import units
 from quickfit.fixing.tuned_trials import Training, Tried, pays_after
 from quickfit.proof.outcome import MIN_GAIN
 from quickfit.proof.prove import PAIRS
-from quickfit.tuning.advice.rows import Kind, Loss, Row, Verdict
-from quickfit.tuning.advice.table import loss_figure
+from quickfit.tuning.advice.report import loss_figure
+from quickfit.tuning.advice.result import ChangeKind, ChangeRow, ChangeVerdict, LossChange
 
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
@@ -17,13 +17,13 @@ NOT_COMPARED = (
 )
 
 
-def row_of(tried: Tried, training: Training) -> Row:
+def row_of(tried: Tried, training: Training) -> ChangeRow:
     """Return the row of a setting."""
     offer, outcome, seen = tried.offer, tried.outcome, tried.seen
     verdict, reason = verdict_of(tried)
     if outcome is None or outcome.measured is None or not tried.is_compared:
-        return Row(offer.name, offer.kind, verdict, reason=reason, setting=offer.setting)
-    return Row(
+        return ChangeRow(offer.name, offer.kind, verdict, reason=reason, setting=offer.setting)
+    return ChangeRow(
         offer.name,
         offer.kind,
         verdict,
@@ -39,40 +39,40 @@ def row_of(tried: Tried, training: Training) -> Row:
     )
 
 
-def verdict_of(tried: Tried) -> tuple[Verdict, str]:
+def verdict_of(tried: Tried) -> tuple[ChangeVerdict, str]:
     """Return what came of a setting, and why."""
     outcome = tried.outcome
     if outcome is None:
-        return Verdict.NOT_TRIED, tried.why
+        return ChangeVerdict.NOT_TRIED, tried.why
     if outcome.why.startswith("not tried: "):
-        return Verdict.NOT_TRIED, outcome.why.removeprefix("not tried: ")
+        return ChangeVerdict.NOT_TRIED, outcome.why.removeprefix("not tried: ")
     measured = outcome.measured
     if measured is None:
-        return Verdict.FAILED, outcome.why
+        return ChangeVerdict.FAILED, outcome.why
     if not tried.is_compared:
-        return Verdict.NOT_TRIED, NOT_COMPARED
+        return ChangeVerdict.NOT_TRIED, NOT_COMPARED
     if outcome.is_accepted:
         return _of_gain(tried)
     if (measured.high if measured.pairs > 1 else measured.mean) < SLOWER:
-        return Verdict.SLOWER, ""
+        return ChangeVerdict.SLOWER, ""
     if measured.pairs < PAIRS and measured.mean >= MIN_GAIN:
-        return Verdict.NOT_DECIDED, outcome.why
-    return Verdict.NO_GAIN, outcome.why
+        return ChangeVerdict.NOT_DECIDED, outcome.why
+    return ChangeVerdict.NO_GAIN, outcome.why
 
 
-def _of_gain(tried: Tried) -> tuple[Verdict, str]:
+def _of_gain(tried: Tried) -> tuple[ChangeVerdict, str]:
     """Judge what is faster for sure: by its loss, and by whether it pays in this training."""
     loss = tried.seen.loss
     if loss is not None and loss.is_worse:
-        return Verdict.LEARNS_LESS, _worse_text(loss, tried.offer.kind)
-    return (Verdict.NO_GAIN, tried.why) if tried.why else (Verdict.ADVISED, "")
+        return ChangeVerdict.LEARNS_LESS, _worse_text(loss, tried.offer.kind)
+    return (ChangeVerdict.NO_GAIN, tried.why) if tried.why else (ChangeVerdict.ADVISED, "")
 
 
-def _worse_text(loss: Loss, kind: Kind) -> str:
+def _worse_text(loss: LossChange, kind: ChangeKind) -> str:
     text = (
         f"over the first {units.count(loss.samples)} samples the mean loss is"
         f" {loss_figure(loss.after)}, and {loss_figure(loss.unchanged)} as it is"
     )
-    if kind is Kind.BATCH:
+    if kind is ChangeKind.BATCH:
         return f"{text}; a larger batch takes fewer steps and usually wants a higher learning rate"
     return text

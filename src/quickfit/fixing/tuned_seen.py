@@ -14,7 +14,7 @@ from quickfit.fixing.tuned_class import agreement
 from quickfit.proof.kept import Results, read_results
 from quickfit.proof.progress import Progress, progress_of
 from quickfit.recording.reader import Recording, read
-from quickfit.tuning.advice.rows import Loss
+from quickfit.tuning.advice.result import LossChange
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Seen:
     more_bytes: int | None = None
     cpu: float | None = None
     compile_s: float | None = None
-    loss: Loss | None = None
+    loss: LossChange | None = None
     agrees: FixClass | None = None
 
 
@@ -49,7 +49,9 @@ class TrialFolders:
         self._known = self._all()
 
     def _all(self) -> set[Path]:
-        return {*self._scratch.glob("pairs*"), *self._scratch.glob("results*")}
+        # Beside the folder of a trial lies quickfit's copy of its recording.
+        names = ("pairs*", "results*")
+        return {f for name in names for f in self._scratch.glob(name) if f.suffix != ".qfrun"}
 
     def seen(self, times: int, batch: int | None) -> Seen:
         """Return what the trials since the last time say.
@@ -88,7 +90,7 @@ def _epoch_steps(folder: Path) -> int:
 
 def loss_of(
     first: Results, edited: Results, times: int, epoch_steps: int, batch: int | None
-) -> Loss | None:
+) -> LossChange | None:
     """Return the losses of two trials after equally many samples of the first epoch.
 
     `fit` says the mean over the epoch so far: where both have seen the same samples, that is the
@@ -103,7 +105,7 @@ def loss_of(
     step = max(shared)
     values = (first.losses[min(first.losses)], edited.losses[step], first.losses[step * times])
     before, after, unchanged = (_loss(value) for value in values)
-    return Loss(step * times * batch, before, after, unchanged)
+    return LossChange(step * times * batch, before, after, unchanged)
 
 
 def _loss(values: dict[str, float]) -> float:

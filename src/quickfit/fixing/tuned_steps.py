@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from quickfit import units
+from quickfit.code.project import Script
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
-from quickfit.fixes.compile_settings import Made, with_steps, with_xla, with_xla_function
-from quickfit.fixes.script import Script
+from quickfit.fixing.tuned_edits import Made, with_steps, with_xla, with_xla_function
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_watched import Watched
-from quickfit.signals.eager import main_cpu_s
-from quickfit.signals.xla import is_jit
-from quickfit.tuning.advice.rows import Kind
+from quickfit.signals.compiling import is_jit, main_cpu_s
+from quickfit.tuning.advice.result import ChangeKind
 
 # The larger one first: where it gains nothing, the smaller one gains nothing either.
 STEPS = (32, 8)
@@ -29,7 +28,7 @@ NO_FIT = "only `fit` runs several steps in one call, and this training is a loop
 
 def xla_offer(watched: Watched) -> Offer:
     """Return the offer to compile the step with XLA."""
-    return Offer(Kind.XLA, "XLA (jit_compile)", {"jit": True}, _xla(watched))
+    return Offer(ChangeKind.XLA, "XLA (jit_compile)", {"jit": True}, _xla(watched))
 
 
 def _xla(watched: Watched) -> Made:
@@ -73,7 +72,7 @@ def step_offers(watched: Watched) -> list[Offer]:
     """Return the offers to run several steps in one call."""
     return [
         Offer(
-            Kind.STEPS,
+            ChangeKind.STEPS,
             f"{steps} steps per call",
             {"steps_per_execution": steps},
             _steps(watched, steps),

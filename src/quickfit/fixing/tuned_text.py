@@ -14,8 +14,8 @@ from quickfit.fixing.tuned_json import class_text, deciding_budget_s, peak_bytes
 from quickfit.fixing.tuned_rows import row_of
 from quickfit.fixing.tuned_trials import best_of_each_kind
 from quickfit.report.text import prose
-from quickfit.tuning.advice.rows import Kind, Row, Verdict
-from quickfit.tuning.advice.table import NOTHING, gain_text, loss_figure, reasons, rich_table
+from quickfit.tuning.advice.report import NO_VALUE, gain_text, loss_figure, rich_table, row_reasons
+from quickfit.tuning.advice.result import ChangeKind, ChangeRow, ChangeVerdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,12 +28,12 @@ CLASSES = (
 LOSS = "loss: of the first batch → the mean over up to {} samples, the same ones for every row"
 
 
-def rows_of(tuned: Tuned) -> list[Row]:
+def rows_of(tuned: Tuned) -> list[ChangeRow]:
     """Return the rows of all settings, the best ones together last."""
     return [row_of(one, tuned.training) for one in tuned.all_tried]
 
 
-def _with_classes(tuned: Tuned, rows: list[Row]) -> list[Row]:
+def _with_classes(tuned: Tuned, rows: list[ChangeRow]) -> list[ChangeRow]:
     """Return the rows with their classes below their names."""
     both = zip(rows, map(class_text, tuned.all_tried), strict=True)
     return [replace(row, name=f"{row.name}\n{said}") if said else row for row, said in both]
@@ -69,22 +69,22 @@ def _write_head(tuned: Tuned, console: Console) -> None:
         console.print(prose(line), style="bold" if is_limit(share) else "")
 
 
-def _as_it_is(tuned: Tuned, rows: list[Row]) -> tuple[str, ...]:
+def _as_it_is(tuned: Tuned, rows: list[ChangeRow]) -> tuple[str, ...]:
     """Return the line of the training without any change."""
     losses = [row.loss for row in rows if row.loss is not None]
     loss = max(losses, key=lambda one: one.samples, default=None)
-    text = NOTHING
+    text = NO_VALUE
     if loss is not None:
         text = f"{loss_figure(loss.before)} → {loss_figure(loss.unchanged)}"
     peak = peak_bytes(rows)
-    shown = units.size(peak) if peak is not None else NOTHING
+    shown = units.size(peak) if peak is not None else NO_VALUE
     rate = samples_per_s(tuned.training)
-    said = units.rate(rate) if rate is not None else NOTHING
-    return ("as it is", said, "1.00×", shown, NOTHING, text, "")
+    said = units.rate(rate) if rate is not None else NO_VALUE
+    return ("as it is", said, "1.00×", shown, NO_VALUE, text, "")
 
 
-def _write_reasons(rows: list[Row], console: Console) -> None:
-    for text in reasons(rows):
+def _write_reasons(rows: list[ChangeRow], console: Console) -> None:
+    for text in row_reasons(rows):
         console.print(prose(text))
     samples = [row.loss.samples for row in rows if row.loss is not None]
     if samples:
@@ -114,15 +114,15 @@ def _undecided(tuned: Tuned) -> str:
     enough_s = deciding_budget_s(tuned)
     if enough_s is None:
         return ""
-    rows = [row for row in rows_of(tuned) if row.verdict is Verdict.NOT_DECIDED]
+    rows = [row for row in rows_of(tuned) if row.verdict is ChangeVerdict.NOT_DECIDED]
     names = ", ".join(f"{row.name} {gain_text(row.gain)}" for row in rows)
     kinds = "".join(f" --only {kind}" for kind in dict.fromkeys(_kinds(rows)))
     words = f"--budget {round(enough_s)}s{kinds} {words_of(tuned.story.target)}"
     return f"Not decided: {names}. More time decides:\n    quickfit tune {words}"
 
 
-def _kinds(rows: list[Row]) -> list[str]:
-    return [row.kind.value for row in rows if row.kind is not Kind.TOGETHER]
+def _kinds(rows: list[ChangeRow]) -> list[str]:
+    return [row.kind.value for row in rows if row.kind is not ChangeKind.TOGETHER]
 
 
 def _left_out(tuned: Tuned) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from quickfit import units
-from quickfit.findings import FixClass
-from quickfit.fixes.change import Change, is_in_conflict
+from quickfit.code.edits import is_in_conflict
+from quickfit.findings import Change, FixClass
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import edited, joined
 from quickfit.fixing.tuned_class import class_of
@@ -17,7 +17,7 @@ from quickfit.fixing.tuned_seen import Seen, TrialFolders
 from quickfit.proof.budget import Budget
 from quickfit.proof.outcome import MIN_GAIN, Outcome
 from quickfit.proof.prove import Claim, Prover
-from quickfit.tuning.advice.rows import Kind
+from quickfit.tuning.advice.result import ChangeKind
 
 # Without parts of epochs to go by, a step of more examples is compared with one of fewer.
 STEPS_ONLY = "steps"
@@ -146,7 +146,7 @@ def pays_after(tried: Tried, training: Training) -> int | None:
 
 def best_of_each_kind(tried: Sequence[Tried]) -> list[Tried]:
     """Return the fastest of each kind that is worth having, in the order of trying."""
-    best: dict[Kind, Tried] = {}
+    best: dict[ChangeKind, Tried] = {}
     for one in tried:
         if one.is_worth_having and one.mean > getattr(best.get(one.offer.kind), "mean", 0.0):
             best[one.offer.kind] = one
@@ -160,11 +160,11 @@ def why_not(offer: Offer, tried: Sequence[Tried]) -> str:
         return ""
     last = same[-1]
     name = last.offer.name
-    if offer.kind is Kind.STEPS:
+    if offer.kind is ChangeKind.STEPS:
         if last.is_worth_having:
             return f"{name}, which saves more calls, gains already"
         return f"{name} gain nothing, and fewer gain less" if last.mean < MIN_GAIN else ""
-    if offer.kind is Kind.BATCH:
+    if offer.kind is ChangeKind.BATCH:
         if last.seen.loss is not None and last.seen.loss.is_worse:
             return f"{name} learns less from the same examples already"
         return f"{name} is no faster" if last.mean < 1.0 and last.is_compared else ""
@@ -252,7 +252,7 @@ def try_together(best: Sequence[Tried], bench: Bench, begin: Callable[[str], Non
     times = max(one.offer.times for one in best)
     name = " + ".join(one.offer.name for one in best)
     change = _together(outcomes)
-    return bench.tried(Offer(Kind.TOGETHER, name, setting, change, times), change)
+    return bench.tried(Offer(ChangeKind.TOGETHER, name, setting, change, times), change)
 
 
 def _together(outcomes: list[Outcome]) -> Change:

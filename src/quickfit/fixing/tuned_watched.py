@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from quickfit.code.module import called_name, name_of
+from quickfit.code.project import Project, Script
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
-from quickfit.fixes.lookup import called, last_name
-from quickfit.fixes.script import Project, Script
 from quickfit.fixing.tuned_trials import Training
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
@@ -113,7 +113,7 @@ class Watched:
 
 def _compiles_a_model(call: ast.Call) -> bool:
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return called(call) == "compile" and receiver is not None and last_name(receiver) != "re"
+    return called_name(call) == "compile" and receiver is not None and name_of(receiver) != "re"
 
 
 def training_of(watched: Watched, steps_left: int | None = None) -> Training:

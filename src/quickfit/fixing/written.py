@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quickfit import trust
+from quickfit.code.writing import MANIFEST, read_manifest
 from quickfit.errors import FixError
-from quickfit.fixes.apply import MANIFEST, read_manifest
 from quickfit.fixing.proven import FILE, Proven
 
 # A file, its digest before a fix and after it.

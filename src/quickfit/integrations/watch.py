@@ -23,7 +23,7 @@ from typing import Any, TextIO
 from quickfit import __version__, terminal
 from quickfit.probes import session
 from quickfit.recording import folder as folders
-from quickfit.tuning.numerics.lookout import Lookout
+from quickfit.tuning.numerics.loss_scale import NanLookout
 
 
 class Watch:
@@ -50,7 +50,7 @@ class Watch:
     ) -> None:
         self.reports = report
         self.file = file
-        self._lookout = Lookout(guard=guard)
+        self._lookout = NanLookout(guard=guard)
         self.folder: Path | None = None
         if not session.is_watched_from_outside():
             self.folder = _new_folder(output)

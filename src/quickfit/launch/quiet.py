@@ -79,13 +79,14 @@ class QuietWatch:
         self._next_s = self._clock() + LOOK_S
 
     def _open_eyes(self) -> Any:
+        from quickfit.causes import stuck_mechanisms
         from quickfit.liveness.reading import SceneReader
         from quickfit.liveness.watch import LIMIT_S, Watch
 
         self._place.note(quiet=[])  # from now on it is looked at
         log_lines = self._log_lines
         reader = SceneReader(self._place.working, self._pid, log_lines=log_lines)
-        return reader, Watch(limit_s=self._limit_s or LIMIT_S)
+        return reader, Watch(stuck_mechanisms(), limit_s=self._limit_s or LIMIT_S)
 
     def _log_lines(self) -> list[dict[str, Any]]:
         found = self._place.facts.get("log_lines")

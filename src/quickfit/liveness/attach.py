@@ -19,6 +19,9 @@ LOOKS, WINDOW_S = 20, 2.6
 MIN_LOOKS = 3
 # What stands still, and what has workers that may just be starting, is looked at for longer.
 STILL_WINDOW_S = 5.6
+# The kernel shows the command line of a new program a moment after it has begun; a thread of the
+# kernel's has none.
+STARTING_TRIES, STARTING_TRY_S = 20, 0.01
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,21 @@ class Looks:
 
 def target_of(pid: int) -> Target:
     """Return what is known of a process before it is looked at."""
-    command = tuple(part for part in text(f"/proc/{pid}/cmdline").split("\0") if part)
+    command = _command_line(pid)
     folder = _link(f"/proc/{pid}/cwd") or "/"
     script = next((part for part in command[1:] if part.endswith(".py")), "")
     where = os.path.dirname(os.path.normpath(os.path.join(folder, script))) if script else ""
     return Target(pid, folder, where, command)
+
+
+def _command_line(pid: int) -> tuple[str, ...]:
+    """Return how a process was started; one that is just being started has no words yet."""
+    for _ in range(STARTING_TRIES):
+        words = tuple(part for part in text(f"/proc/{pid}/cmdline").split("\0") if part)
+        if words or not text(f"/proc/{pid}/stat"):
+            return words
+        time.sleep(STARTING_TRY_S)
+    return (text(f"/proc/{pid}/comm").strip(),)
 
 
 def watch(

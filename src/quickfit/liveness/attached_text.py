@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 
 from quickfit import units
 from quickfit.findings import Evidence, Location
 from quickfit.liveness import system
 from quickfit.liveness.attach import Looks, Target
 from quickfit.liveness.phases import Phase, making_thread, phase
-from quickfit.liveness.reasons import Reason, reason
+from quickfit.liveness.reason import Mechanism, Reason, first_reason
 from quickfit.liveness.scene import Frame, Scene, Thread
 
 # Frames of the user's that are shown of a stack, and other processes.
@@ -22,11 +23,11 @@ MIN_CORES = 0.3
 NEXT = "To watch a run from its start, and learn what makes it slow:\n    quickfit run SCRIPT"
 
 
-def lines(target: Target, looks: Looks, scene: Scene) -> list[str]:
+def lines(target: Target, looks: Looks, scene: Scene, mechanisms: Sequence[Mechanism]) -> list[str]:
     """Return what to print of a process, line by line."""
     said = [f"process {target.pid}: {' '.join(target.command)}", _about(target, looks, scene)]
     said.append(f"doing: {doing(scene)}")
-    found = why(scene)
+    found = why(scene, mechanisms)
     said += ["", *_reason(found, target, scene)] if found is not None else ["", _nothing(scene)]
     for thread in scene.threads:
         said += ["", *_thread(thread, scene, len(looks.stacks))]
@@ -65,9 +66,9 @@ def doing(scene: Scene) -> Phase:
     return found
 
 
-def why(scene: Scene) -> Reason | None:
+def why(scene: Scene, mechanisms: Sequence[Mechanism]) -> Reason | None:
     """Return why a process stands still, without counts that only a recording has."""
-    found = reason(scene)
+    found = first_reason(mechanisms, scene)
     if found is None or found.cause != "generator-never-yields" or scene.inputs:
         return found
     maker = making_thread(scene)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from quickfit import units
 from quickfit.findings import Location
 from quickfit.liveness.scene import Frame, Input, Loop, Scene, Stage, Thread
-from quickfit.signals.saves import WRITERS
-from quickfit.signals.stack_phases import activity, is_in_fit, is_returning, is_validating
+from quickfit.signals.around_steps import WRITERS
+from quickfit.signals.stacks import activity, is_in_fit, is_returning, is_validating
 
 # Below this rate nothing moves; a time left would be a guess.
 _MIN_PER_S = 0.02

@@ -14,7 +14,7 @@ from quickfit.liveness.pipelines import running_stages
 from quickfit.liveness.rows import Row, value_of
 from quickfit.liveness.scene import Input, Loop, Machine, Raised, Scene, Thread, Tracing
 from quickfit.liveness.threads import Processes, recorded_by
-from quickfit.signals.stack_phases import CUT_DEPTH
+from quickfit.signals.stacks import CUT_DEPTH
 
 # Stacks and rates are of this long.
 WINDOW_S = 3.0

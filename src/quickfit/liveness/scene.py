@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quickfit.findings import Location
-from quickfit.signals import host
+from quickfit.signals import stacks
 
 
 @dataclass(frozen=True)
-class Frame(host.Frame):
+class Frame(stacks.Frame):
     """One function of a stack and the line it is at."""
 
     def is_in(self, *ends: str) -> bool:
@@ -28,7 +28,8 @@ class Thread:
     """A thread of the script.
 
     Args:
-        role: `main`, `input` (it makes batches) or `other` (the user's own).
+        role: `main`, `input` (it makes batches), `step` (the graph of the step calls it) or
+            `other` (the user's own).
         frames: the stack seen most often, innermost frame first.
         share: of the looks in which it was this very stack; 1.0 for a thread that stands still.
         lines: how often each innermost line of the user's was seen, the most frequent first.
@@ -253,7 +254,7 @@ class Scene:
         text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return Location(file, line, text)
 
-    def place(self, frame: host.Frame | None) -> Location | None:
+    def place(self, frame: stacks.Frame | None) -> Location | None:
         """Return where a frame is."""
         return None if frame is None else self.at(frame.file, frame.line)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.findings import Evidence
-from quickfit.liveness import in_tensorflow
 from quickfit.liveness.phases import Phase, phase
-from quickfit.liveness.reason import Reason
-from quickfit.liveness.reasons import reason
+from quickfit.liveness.reason import Mechanism, Reason, first_reason
 from quickfit.liveness.scene import Scene
 from quickfit.liveness.waiting import STILL_SHARE
 
@@ -62,10 +61,13 @@ class Watch:
     """Looks at one scene after the other and tells what is new.
 
     Args:
+        mechanisms: what shows why a run does not move, the strongest proof first.
         limit_s: how long a silence may last before it is called one.
     """
 
-    def __init__(self, *, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, mechanisms: Sequence[Mechanism], *, limit_s: float = LIMIT_S) -> None:
+        self._mechanisms = mechanisms
+        self._moving = [one for one in mechanisms if one.is_told_of_moving_runs]
         self._limit_s = limit_s
         # By phase: what was told of it in this silence, how long it lasts, how long before.
         self._told: dict[tuple[str, str], _Told] = {}
@@ -87,12 +89,12 @@ class Watch:
         is_quiet = scene.quiet_s >= (QUIET_S if scene.loop is not None else QUIET_BEFORE_LOOP_S)
         if not is_quiet:
             self._forget_phases()
-            found = in_tensorflow.endless_input(scene)
-            return news + self._verdict_of(scene, found)
+            return news + self._verdict_of(scene, first_reason(self._moving, scene))
         news += self._phase(scene)
         if scene.ended_s is not None:
             return news  # its threads are not seen any more
-        return news + self._verdict_of(scene, reason(scene)) + self._unknown(scene)
+        found = first_reason(self._mechanisms, scene)
+        return news + self._verdict_of(scene, found) + self._unknown(scene)
 
     # -- the phase ------------------------------------------------------------------------------
 

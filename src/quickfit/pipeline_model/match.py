@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from quickfit.pipeline_model.operations import Operation, operation_kind
+from quickfit.pipeline_model.snapshot import Operation, operation_kind
 from quickfit.pipeline_model.stages import StageCost
 
 __all__ = ["Operation", "match", "operation_kind"]

@@ -14,9 +14,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -51,7 +53,7 @@ typedef struct {
 } Window;
 
 typedef struct {
-    uint64_t hash, tag, ident, seen;
+    uint64_t hash, tag, ident, seen, slot;
     size_t begin, depth;
 } Stack;
 
@@ -72,9 +74,26 @@ static uint64_t *frames;
 static size_t frame_count, frame_room;
 
 static volatile uint64_t loop_tag;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* The thread of Python that reads counters and writes waits in `watch`, until `wake`. */
+static pthread_mutex_t waiting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake_up;
 static int is_woken;
+
+/* The samples are taken by a thread that is not Python's: one that needs Python's lock between two
+ * samples has it back only after 5 ms each time while the script computes in Python, and would see
+ * nothing for seconds. What it counts belongs to whoever holds `counting`.
+ */
+static pthread_t sampler;
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sampler_wake;
+static int is_sampling, is_ending, wants_stacks;
+static double sample_every_s;
+static uint64_t own_ident;
+/* Stacks are counted by how long after the last `drain` they were seen, in steps of this length. */
+#define SLOT_S 0.75
+static double drained_s;
+static double ended_cpu_s;
 
 /* Nothing that was copied is trusted: it may be anything by now, or be half changed. */
 static int copy(void *to, uintptr_t from, size_t size) {
@@ -193,8 +212,8 @@ static size_t walk(unsigned char *state, uintptr_t address, uint64_t *out) {
     return 0;
 }
 
-static void count(uint64_t tag, uint64_t ident, const uint64_t *found, size_t depth) {
-    uint64_t hash = 1469598103934665603u ^ tag ^ ident * 31;
+static void count(uint64_t slot, uint64_t tag, uint64_t ident, const uint64_t *found, size_t depth) {
+    uint64_t hash = 1469598103934665603u ^ tag ^ ident * 31 ^ slot << 48;
     for (size_t i = 0; i < depth; i++)
         hash = (hash ^ found[i]) * 1099511628211u;
     for (size_t i = stack_count; i-- > 0;)
@@ -213,11 +232,19 @@ static void count(uint64_t tag, uint64_t ident, const uint64_t *found, size_t de
         frame_room = room;
     }
     memcpy(frames + frame_count, found, depth * sizeof *found);
-    stacks[stack_count++] = (Stack){hash, tag, ident, 1, frame_count, depth};
+    stacks[stack_count++] = (Stack){hash, tag, ident, 1, slot, frame_count, depth};
     frame_count += depth;
 }
 
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void sample(uint64_t own) {
+    double since_s = seconds_now() - drained_s;
+    uint64_t slot = since_s > 0 ? (uint64_t)(since_s / SLOT_S) : 0;
     uintptr_t address = (uintptr_t)PyInterpreterState_ThreadHead(interpreter);
     for (int seen = 0; address && seen < MAX_THREADS; seen++) {
         unsigned char state[STATE_BYTES];
@@ -231,7 +258,7 @@ static void sample(uint64_t own) {
             uint64_t tag = loop_tag;
             size_t depth = walk(state, address, found);
             if (depth)
-                count(tag, ident, found, depth);
+                count(slot, tag, ident, found, depth);
         }
         address = next;
     }
@@ -247,44 +274,110 @@ static int is_before(const struct timespec *one, const struct timespec *two) {
     return one->tv_sec != two->tv_sec ? one->tv_sec < two->tv_sec : one->tv_nsec < two->tv_nsec;
 }
 
-/* Sample for so long or until woken, without Python's lock. Return whether it was woken. */
+static void *sample_until_ended(void *unused) {
+    struct timespec now, next;
+    prctl(PR_SET_NAME, "quickfit"); /* threads.py knows it by that */
+    pthread_mutex_lock(&counting);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (!is_ending) {
+        add_seconds(&next, sample_every_s);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (is_before(&next, &now)) /* we had no core for a while */
+            next = now;
+        while (!is_ending && is_before(&now, &next)) {
+            pthread_cond_timedwait(&sampler_wake, &counting, &next);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        }
+        if (wants_stacks && !is_ending)
+            sample(own_ident);
+    }
+    pthread_mutex_unlock(&counting);
+    return NULL;
+}
+
+/* Take samples at this pace from now on. */
+static void set_pace(double every_s, uint64_t own, int is_wanted) {
+    pthread_mutex_lock(&counting);
+    sample_every_s = every_s;
+    own_ident = own;
+    wants_stacks = is_wanted;
+    pthread_mutex_unlock(&counting);
+    if (is_sampling)
+        return;
+    /* A signal of the script's must not strike this thread. */
+    sigset_t every, before;
+    pthread_attr_t small;
+    is_ending = 0;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 18);
+    is_sampling = pthread_create(&sampler, &small, sample_until_ended, NULL) == 0;
+    pthread_attr_destroy(&small);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static double sampler_cpu_s(void) {
+    clockid_t clock;
+    struct timespec used;
+    if (!is_sampling || pthread_getcpuclockid(sampler, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* Return the CPU time of the samples so far. */
+static PyObject *cost_s(PyObject *module, PyObject *unused) {
+    return PyFloat_FromDouble(ended_cpu_s + sampler_cpu_s());
+}
+
+/* End the sampling; what was counted can still be had. */
+static PyObject *finish(PyObject *module, PyObject *unused) {
+    if (is_sampling) {
+        Py_BEGIN_ALLOW_THREADS
+        ended_cpu_s += sampler_cpu_s();
+        pthread_mutex_lock(&counting);
+        is_ending = 1;
+        pthread_cond_signal(&sampler_wake);
+        pthread_mutex_unlock(&counting);
+        pthread_join(sampler, NULL);
+        is_sampling = 0;
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_NONE;
+}
+
+/* Let samples be taken at a pace, from now on, and wait for so long or until woken, without Python's
+ * lock. Return whether it was woken. */
 static PyObject *watch(PyObject *module, PyObject *args) {
     double seconds, every_s;
     unsigned long long own;
-    int woken, wants_stacks;
-    if (!PyArg_ParseTuple(args, "ddKp", &seconds, &every_s, &own, &wants_stacks))
+    int woken, is_wanted;
+    if (!PyArg_ParseTuple(args, "ddKp", &seconds, &every_s, &own, &is_wanted))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    struct timespec now, end, next;
+    struct timespec now, end;
     self = getpid();
+    set_pace(every_s, own, is_wanted);
     clock_gettime(CLOCK_MONOTONIC, &now);
-    end = next = now;
+    end = now;
     add_seconds(&end, seconds);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&waiting);
     while (!is_woken && is_before(&now, &end)) {
-        add_seconds(&next, every_s);
-        if (is_before(&next, &now)) /* we had no core for a while */
-            next = now;
-        const struct timespec *until = is_before(&next, &end) ? &next : &end;
-        while (!is_woken && is_before(&now, until)) {
-            pthread_cond_timedwait(&wake_up, &mutex, until);
-            clock_gettime(CLOCK_MONOTONIC, &now);
-        }
-        if (wants_stacks && !is_woken)
-            sample(own);
+        pthread_cond_timedwait(&wake_up, &waiting, &end);
+        clock_gettime(CLOCK_MONOTONIC, &now);
     }
     woken = is_woken;
     is_woken = 0;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&waiting);
     Py_END_ALLOW_THREADS
     return PyBool_FromLong(woken);
 }
 
 static PyObject *wake(PyObject *module, PyObject *unused) {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&waiting);
     is_woken = 1;
     pthread_cond_signal(&wake_up);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&waiting);
     Py_RETURN_NONE;
 }
 
@@ -340,6 +433,7 @@ static PyObject *bytes_at(uintptr_t address) {
  */
 static PyObject *drain(PyObject *module, PyObject *unused) {
     PyObject *fresh = PyList_New(0), *counted = PyList_New(0);
+    pthread_mutex_lock(&counting);
     if (!fresh || !counted)
         goto failed;
     self = getpid();
@@ -358,7 +452,8 @@ static PyObject *drain(PyObject *module, PyObject *unused) {
     }
     for (size_t i = 0; i < stack_count; i++) {
         Stack *one = &stacks[i];
-        PyObject *entry = Py_BuildValue("(KKKy#)", one->tag, one->ident, one->seen,
+        PyObject *entry = Py_BuildValue("(dKKKy#)", drained_s + SLOT_S * (double)(one->slot + 1),
+                                        one->tag, one->ident, one->seen,
                                         (const char *)(frames + one->begin),
                                         (Py_ssize_t)(one->depth * sizeof *frames));
         if (!entry || PyList_Append(counted, entry) < 0) {
@@ -368,8 +463,11 @@ static PyObject *drain(PyObject *module, PyObject *unused) {
         Py_DECREF(entry);
     }
     stack_count = frame_count = 0;
+    drained_s = seconds_now();
+    pthread_mutex_unlock(&counting);
     return Py_BuildValue("(NN)", fresh, counted);
 failed:
+    pthread_mutex_unlock(&counting);
     Py_XDECREF(fresh);
     Py_XDECREF(counted);
     return NULL;
@@ -418,7 +516,9 @@ static PyObject *line_of(PyObject *module, PyObject *args) {
 /* Look at every thread once, with Python's lock: for the check of what was learned. */
 static PyObject *look(PyObject *module, PyObject *unused) {
     self = getpid();
+    pthread_mutex_lock(&counting);
     sample(0);
+    pthread_mutex_unlock(&counting);
     Py_RETURN_NONE;
 }
 
@@ -472,13 +572,16 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     code_count = told_codes = 0;
     stack_count = frame_count = 0;
     memset(slots, 0, sizeof slots);
-    /* A child of a fork has the mutex as it was, and no thread that holds it. */
-    pthread_mutex_init(&mutex, NULL);
+    /* A child of a fork has the mutexes as they were, and no thread that holds them. */
+    pthread_mutex_init(&waiting, NULL);
+    pthread_mutex_init(&counting, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&wake_up, &clock);
+    pthread_cond_init(&sampler_wake, &clock);
     pthread_condattr_destroy(&clock);
-    is_woken = 0;
+    is_woken = is_sampling = 0;
+    drained_s = seconds_now();
     Py_RETURN_NONE;
 }
 
@@ -504,7 +607,11 @@ static int close_own(int fd, const struct stat *opened) {
     return is_ours;
 }
 
-/* Return what a file says, at most so many bytes; None where it cannot be read. */
+/* Return what a file says, at most so many bytes; None where it cannot be read.
+ *
+ * What the kernel makes up takes microseconds to read. To give up Python's lock for that costs 5 ms
+ * each time while the script computes in Python, and a reading asks a hundred such files.
+ */
 static PyObject *read_file(PyObject *module, PyObject *args) {
     const char *path;
     Py_ssize_t limit, size = 0, got = 0;
@@ -516,10 +623,12 @@ static PyObject *read_file(PyObject *module, PyObject *args) {
         return PyErr_NoMemory();
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     int is_open = fd >= 0 && fstat(fd, &opened) == 0;
-    Py_BEGIN_ALLOW_THREADS
+    int is_kernels = strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0;
+    PyThreadState *unlocked = is_kernels ? NULL : PyEval_SaveThread();
     while (is_open && size < limit && (got = pread(fd, data + size, (size_t)(limit - size), size)) > 0)
         size += got;
-    Py_END_ALLOW_THREADS
+    if (unlocked)
+        PyEval_RestoreThread(unlocked);
     PyObject *found = NULL;
     if (is_open && close_own(fd, &opened) && got >= 0)
         found = PyBytes_FromStringAndSize(data, size);
@@ -580,7 +689,9 @@ static PyMethodDef functions[] = {
     {"configure", configure, METH_VARARGS, "Take the layout of Python's structures; forget all."},
     {"line_of", line_of, METH_VARARGS, "Return the line of an instruction of a code object."},
     {"look", look, METH_NOARGS, "Sample every thread once, now."},
-    {"watch", watch, METH_VARARGS, "Sample for so long, or until `wake`; tell whether woken."},
+    {"watch", watch, METH_VARARGS, "Sample from now on; wait so long or until `wake`: was it woken?"},
+    {"finish", finish, METH_NOARGS, "End the sampling that `watch` began."},
+    {"cost_s", cost_s, METH_NOARGS, "Return the CPU time of the samples."},
     {"wake", wake, METH_NOARGS, "End `watch` on another thread."},
     {"mark", mark, METH_O, "Give the samples from now on a number."},
     {"drain", drain, METH_NOARGS, "Return new code objects, and the stacks since the last time."},

@@ -26,7 +26,7 @@ def guarded(probe: Probe, observe: Callable[..., Any]) -> Callable[..., Any]:
         try:
             observe(*args)
         except Exception as error:  # anything: the user's training comes first
-            if _is_of_handler(error):
+            if is_of_handler(error):
                 raise
             fail(probe, error)
         probe.calls += 1
@@ -35,7 +35,7 @@ def guarded(probe: Probe, observe: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _is_of_handler(error: BaseException) -> bool:
+def is_of_handler(error: BaseException) -> bool:
     """Tell whether a signal handler of the script has raised it: an alarm may ring at any line."""
     handlers = map(signal.getsignal, signal.valid_signals())
     codes = {getattr(getattr(one, "__func__", one), "__code__", None) for one in handlers} - {None}

@@ -6,6 +6,7 @@ of the script itself always counts, wherever it lies.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
@@ -62,7 +63,11 @@ def _is_user_file(file: str) -> bool:
         return file.startswith(("<stdin", "<ipython", "<string"))
     if "__autograph_generated_file" in file:
         return False
-    path = os.path.realpath(absolute(file))
+    path = absolute(file)
+    # Following links asks for every folder of the path, and gives up Python's lock each time.
+    if is_library_path(path) and not is_library_path(os.path.join(_main_folder(), "")):
+        return False
+    path = os.path.realpath(path)
     if os.path.dirname(path) == _main_folder() and not _is_library_folder(os.path.dirname(path)):
         return True
     return not path.startswith(_LIBRARIES) and not any(part in path for part in _PACKAGE_FOLDERS)
@@ -70,7 +75,12 @@ def _is_user_file(file: str) -> bool:
 
 def _main_folder() -> str:
     file = getattr(sys.modules.get("__main__"), "__file__", None)
-    return os.path.dirname(os.path.realpath(absolute(file))) if file else ""
+    return _real_folder(absolute(file)) if file else ""
+
+
+@functools.lru_cache(maxsize=8)
+def _real_folder(file: str) -> str:
+    return os.path.dirname(os.path.realpath(file))
 
 
 def _is_library_folder(folder: str) -> bool:

@@ -137,6 +137,21 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "PyDatasetAdapter._get_iterator": _METHOD,
         },
     },
+    "py_functions": {
+        "tensorflow.python.ops.script_ops": {
+            "FuncRegistry.__call__": Wanted(("self", "token", "device", "args"), uses=("get",)),
+            "FuncRegistry.insert": Wanted(("self", "func")),
+            "FuncRegistry.get": Wanted(("self", "token", "default")),
+            "EagerFunc.__init__": Wanted(("self", "func"), uses=("_func",)),
+            "_EagerPyFuncGrad": Wanted(("op",), variables=("token",)),
+        },
+        "tensorflow.python.framework.func_graph": {
+            "func_graph_from_py_func": Wanted(("name", "python_func")),
+        },
+        "tensorflow.python.data.ops.structured_function": {
+            "StructuredFunctionWrapper.__init__": Wanted(("self", "func")),
+        },
+    },
     "retracing": {
         "tensorflow.python.framework.func_graph": {
             "FuncGraph.__init__": Wanted(("self", "name")),

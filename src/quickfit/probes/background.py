@@ -25,6 +25,7 @@ from quickfit.probes import (
     machine,
     memory,
     overhead,
+    py_functions,
     py_input,
     tf_data,
     tracing,
@@ -113,6 +114,8 @@ class Background:
                     self._read_counters()
                     self._keep_budget(now())
                     next_counters = now() + COUNTERS_EVERY_S * self.slower
+            if self.stacks.native is not None:
+                self.stacks.native.finish()
             self._read_counters()
         finally:
             self._done.release()
@@ -155,7 +158,8 @@ class Background:
         self._quietly("py_input", lambda: py_input.write_totals(state))
         self._quietly("callbacks", lambda: callbacks.write_totals(state))
         self._quietly("calls", lambda: calls.write_totals(state))
-        state.kept["background_cpu_s"] = self.earlier_cpu_s + time.thread_time()
+        self._quietly("py_functions", lambda: py_functions.write_totals(state))
+        state.kept["background_cpu_s"] = self.earlier_cpu_s + self._cpu_s()
         self._quietly("machine", lambda: overhead.write(state))
         self._write()
 
@@ -209,9 +213,13 @@ class Background:
             if probe is not None:
                 fail(probe, error)
 
+    def _cpu_s(self) -> float:
+        native = self.stacks.native
+        return time.thread_time() + (native.cpu_s if native is not None else 0.0)
+
     def _keep_budget(self, at_s: float) -> None:
         """Sample more rarely while the thread costs more than its share, then as before."""
-        cpu_s = time.thread_time()
+        cpu_s = self._cpu_s()
         span_s, used_s = at_s - self.budget_from_s, cpu_s - self.budget_cpu_s
         if span_s < BUDGET_WINDOW_S:
             return

@@ -2,7 +2,8 @@
 
 A sampler in Python gets its turn where another thread gives up the lock: at the end of a call or
 a backward jump, a few statements after the one that had the time. `_frames.c` reads the frames of
-all threads at any moment, by reads that cannot crash and change nothing. Where in Python's
+all threads at any moment, on a thread that Python does not know, by reads that cannot crash and
+change nothing. Where in Python's
 structures it must look is known per version and checked here on our own thread before it is used:
 a Python that is built differently has the sampler in Python (`stacks.py`).
 """
@@ -52,9 +53,11 @@ class CountedStack(NamedTuple):
     """A stack of one thread and how often it was seen, between two calls of `take`.
 
     Args:
+        at_s: about when; stacks are counted together for less than a second.
         mark: the number that was given to `mark` last when it was seen.
     """
 
+    at_s: float
     mark: int
     thread: int
     seen: int
@@ -77,8 +80,17 @@ class NativeStacks:
         self._keys: dict[bytes, Key] = {}
 
     def watch(self, seconds: float, every_s: float, *, is_paused: bool = False) -> bool:
-        """Sample for a while; tell whether that was ended by `wake`."""
+        """Sample from now on, until `finish`; wait a while: tell whether `wake` ended that."""
         return bool(self._frames.watch(seconds, every_s, self.own_thread, not is_paused))
+
+    def finish(self) -> None:
+        """End the sampling; `take` still has what was seen."""
+        self._frames.finish()
+
+    @property
+    def cpu_s(self) -> float:
+        """What the samples have cost so far."""
+        return float(self._frames.cost_s())
 
     def take(self) -> Iterator[CountedStack]:
         """Yield what was seen since the last time."""
@@ -86,13 +98,13 @@ class NativeStacks:
         self._codes += fresh
         if len(self._keys) > 20_000:  # a few megabytes
             self._keys.clear()
-        for mark, thread, seen, packed in counted:
+        for at_s, mark, thread, seen, packed in counted:
             key = self._keys.get(packed)
             if key is None:
                 lines = (self._line(frame) for frame in array("Q", packed))
                 key = self._keys[packed] = tuple(line for line in lines if line is not None)
             if key:
-                yield CountedStack(mark, thread, seen, key)
+                yield CountedStack(at_s, mark, thread, seen, key)
 
     def _line(self, frame: int) -> CodeLine | None:
         """Return what runs at an instruction of a code object, by their numbers."""

@@ -102,7 +102,7 @@ def _runs_user_code(thread: Standing) -> bool:
     """
     files = [frame[0] for frame in thread.key]
     called = list(itertools.takewhile(lambda file: not is_user_file(file), files))
-    if thread.role not in ("main", "input") or called == files:
+    if thread.role not in ("main", "input", "step") or called == files:
         return False
     waits = thread.is_still and any(part in file for file in called for part in _LIBRARIES)
     return not waits
@@ -110,6 +110,6 @@ def _runs_user_code(thread: Standing) -> bool:
 
 def _prepares(thread: Standing) -> bool:
     """Tell whether a thread is inside an import, or traces a function."""
-    return thread.role in ("main", "input") and any(
+    return thread.role in ("main", "input", "step") and any(
         function == TRACES or file.startswith(IMPORTS) for file, _, function in thread.key
     )

@@ -26,6 +26,7 @@ from quickfit.probes import (
     ending,
     fit_loop,
     hand_loop,
+    py_functions,
     py_input,
     retracing,
     stopping,
@@ -41,7 +42,7 @@ from quickfit.recording import environment
 from quickfit.recording.writer import Writer
 
 # In the order of installation. Each has PROBE and patches(probe).
-_HOOKING = (calls, fit_loop, tf_data, py_input, retracing, devices)
+_HOOKING = (calls, fit_loop, tf_data, py_input, py_functions, retracing, devices)
 # Those that the background thread asks by itself.
 _READING = ("stacks", "machine", "silence", "raising", "holders")
 _background: Background | None = None
@@ -119,6 +120,7 @@ def finish() -> None:
     try:
         hand_loop.finish(state)
         calls.write_totals(state)
+        py_functions.write_totals(state)
         state.writer.add("meta", ("ended_s", repr(time.perf_counter())))
         state.writer.close()
     except Exception as error:  # a full disk must not change how the script ends
@@ -183,6 +185,7 @@ def flush(*, cells: dict[str, str] | None = None) -> None:
         if cells:
             Current.state.writer.add("meta", ("cells", json.dumps(cells)))
         calls.write_totals(Current.state)
+        py_functions.write_totals(Current.state)
         Current.state.writer.flush()
 
 
@@ -255,6 +258,7 @@ def _like(before: State, folder: Path, role: str) -> State:
     """Return a new state for hooks that are in place: what they found is still true."""
     state = _new_state(folder, role)
     calls.forget()
+    py_functions.forget()
     state.probes = {name: _copy(probe) for name, probe in before.probes.items()}
     state.hooks = dict(before.hooks)
     return state

@@ -1,4 +1,4 @@
-"""Samples the Python stacks of the main thread and of the threads that make input.
+"""Samples the Python stacks of the main thread and of the threads that run Python for it.
 
 A stack seen more often took longer. The samples name the line inside a generator, a callback or
 a hand-written step that takes the time.
@@ -16,7 +16,7 @@ from collections import deque
 from types import FrameType
 from typing import NamedTuple
 
-from quickfit.probes import native_stacks
+from quickfit.probes import native_stacks, py_functions
 from quickfit.probes._places import absolute, is_user_file
 from quickfit.probes._state import State, now
 from quickfit.probes.native_stacks import Key, NativeStacks
@@ -49,7 +49,8 @@ class StackSampler:
         self.state = state
         self.own_thread = 0
         self.native: NativeStacks | None = None
-        self._counts: dict[tuple[str, int | None, Key], int] = {}
+        # By the moment, for samples that were taken without Python's lock; else by 0.
+        self._counts: dict[tuple[float, str, int | None, Key], int] = {}
         self._frame_ids: dict[tuple[str, int, str], int] = {}
         self._stack_ids: dict[tuple[str, Key], int] = {}
         # The loops of the threads, whenever that changed since the last `write`.
@@ -65,7 +66,7 @@ class StackSampler:
         self.state.writer.add("meta", ("samples_native", str(self.native is not None).lower()))
 
     def watch(self, seconds: float, every_s: float) -> bool:
-        """Sample without Python's lock for a while; tell whether that was ended by `wake`."""
+        """Sample without Python's lock from now on; wait a while: tell whether `wake` ended it."""
         assert self.native is not None
         return self.native.watch(seconds, every_s, is_paused=self.state.is_paused)
 
@@ -75,15 +76,23 @@ class StackSampler:
         active = self.state.active_loops()
         for thread, frame in all_frames().items():
             if thread != self.own_thread:
-                self._count(thread, _stack(frame), 1, loops, active[-1].id if active else None)
+                self._count(
+                    0.0, thread, _stack(frame), 1, (loops, active[-1].id if active else None)
+                )
 
     def _count(
-        self, thread: int, key: Key, seen: int, loops: dict[int, int], active: int | None
+        self,
+        at_s: float,
+        thread: int,
+        key: Key,
+        seen: int,
+        at_work: tuple[dict[int, int], int | None],
     ) -> None:
+        loops, active = at_work
         loop, main = loops.get(thread), threading.main_thread().ident
         role = _role(key, is_main=thread == main or loop is not None)
         if role != "other" or any(is_user_file(file) for file, _, _ in key):
-            entry = (role, active if loop is None else loop, key)
+            entry = (at_s, role, active if loop is None else loop, key)
             self._counts[entry] = self._counts.get(entry, 0) + seen
 
     def _note_loops(self) -> None:
@@ -100,7 +109,7 @@ class StackSampler:
         numbers = [number for number, _, _ in at_begin]
         for stack in native.take():
             at = max(bisect.bisect_right(numbers, stack.mark) - 1, 0)
-            self._count(stack.thread, stack.key, stack.seen, *at_begin[at][1:])
+            self._count(stack.at_s, stack.thread, stack.key, stack.seen, at_begin[at][1:])
         for _ in at_begin[:-1]:
             self._loops.popleft()
 
@@ -119,10 +128,11 @@ class StackSampler:
         """Record the counts since the last time."""
         if self.native is not None:
             self._take_native(self.native)
-        at_s = now()
+        now_s = now()
         counts, self._counts = self._counts, {}
-        for (role, loop, key), seen in counts.items():
-            self.state.writer.add("samples", (at_s, self.stack_id(role, key), loop, seen))
+        for at_s, role, loop, key in sorted(counts, key=lambda entry: entry[0]):
+            row = (min(at_s or now_s, now_s), self.stack_id(role, key), loop)
+            self.state.writer.add("samples", (*row, counts[at_s, role, loop, key]))
 
     def stack_id(self, role: str, key: Key) -> int:
         """Return the number of a stack, which is recorded when it is seen for the first time."""
@@ -168,6 +178,8 @@ def all_frames() -> dict[int, FrameType]:
 def _role(key: Key, *, is_main: bool) -> str:
     if is_main:
         return "main"
+    if py_functions.is_in_step(key):
+        return "step"
     is_input = any(
         function in _INPUT_FUNCTIONS or file.endswith(_INPUT_FILES) for file, _, function in key
     )

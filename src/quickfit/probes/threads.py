@@ -18,6 +18,9 @@ from quickfit.probes._descriptors import names_in
 from quickfit.probes._state import State, now
 from quickfit.probes._system_files import text
 
+# What `_frames.c` calls its thread.
+SAMPLER_NAME = "quickfit"
+# The name of the threads of TensorFlow that run its operations.
 INTER_OP_NAME = "tf_Compute"
 # A pool of a hundred threads is made within a few hundredths of a second.
 _POOL_TICKS = 3
@@ -125,6 +128,8 @@ class ThreadGroups:
         for thread in threads:
             if thread.id == main:
                 self._names_of_main.add(thread.name)
+            elif thread.name == SAMPLER_NAME:
+                groups[thread.id] = "quickfit"
         rest = [thread for thread in threads if thread.id not in groups]
         return groups | born_groups(rest, self._names_of_main)
 

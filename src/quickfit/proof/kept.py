@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quickfit import trust
 from quickfit.arrays import DamagedArraysError, open_arrays
 from quickfit.trial.spec import RESULTS_FILE, ROWS_FILE, WEIGHTS_FILE
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # What a line ends in that no trial has written.
 _NOT_OURS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+# More than a trial keeps of rows or weights, and than its lines take.
+MAX_RESULT_BYTES = 1_000_000_000
 # Where batches are seen, the nearest to the training first.
 CHANNELS = ("fit", "train_on_batch", "function", "next")
 
@@ -66,7 +69,7 @@ class Results:
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
-        with open_arrays(path) as archive:
+        with open_arrays(path, follow=False, most=MAX_RESULT_BYTES) as archive:
             return {name: archive[name] for name in getattr(archive, "files", ())}
     except DamagedArraysError:
         return {}
@@ -76,11 +79,11 @@ def read_results(folder: Path) -> Results:
     """Return what a trial kept; empty where it kept nothing."""
     found = Results(folder=folder)
     try:
-        lines = (folder / RESULTS_FILE).read_text(errors="replace").splitlines()
+        data = trust.read_regular(folder / RESULTS_FILE, MAX_RESULT_BYTES, follow=False)
     except OSError:
         return found
     row = 0
-    for line in lines:
+    for line in data.decode(errors="replace").splitlines():
         try:
             row = _take(found, json.loads(line), row)
         except _NOT_OURS:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quickfit.findings import FixClass, Gain
-from quickfit.fixes.change import Change
+from quickfit.findings import Change, FixClass, Gain
 from quickfit.measuring.intervals import Measured
 
 # A fix whose gain may be smaller than this is not worth anybody's time.

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quickfit.capacity import free_memory_bytes
-from quickfit.findings import FixClass, Gain
-from quickfit.fixes.change import Change
+from quickfit.findings import Change, FixClass, Gain
 from quickfit.measuring.intervals import Measured, interval
 from quickfit.proof.budget import Budget
 from quickfit.proof.kept import Results, read_results

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from quickfit import trust
 from quickfit.errors import RecordingError
 from quickfit.launch.interpreter import interpreter_flags
 from quickfit.launch.parent import environment
@@ -24,6 +25,7 @@ from quickfit.launch.process import signal_name
 from quickfit.launch.target import Target
 from quickfit.measuring.interleave import pause, resume
 from quickfit.recording.reader import Recording, read
+from quickfit.recording.taking import Source
 from quickfit.trial import confinement, setup
 from quickfit.trial.shadow import SHARED_MEMORY
 from quickfit.trial.spec import (
@@ -46,6 +48,8 @@ TRUSTED = (
 )
 # How long the keeper of a trial may take to end it.
 KEEPER_S = 10.0
+# What is read of a note that a trial leaves, and of the end of its log.
+MAX_NOTE_BYTES, MAX_LOG_BYTES = 100_000, 1_000_000
 _POLL_S = 0.1
 
 
@@ -66,16 +70,24 @@ class Trial:
     why_ended: str = ""
     peak_bytes: int = 0
     report: int = -1
+    source: Source | None = None
     script_pid: int | None = None
     layers: frozenset[str] | None = None
 
     @property
     def recording(self) -> Path:
-        """The folder of its recording."""
-        return self.scratch / "run.qfrun"
+        """The folder with a copy of its recording, in which it cannot write."""
+        return _seen(self.scratch)
+
+    def take(self) -> None:
+        """Copy what it has recorded so far."""
+        if self.source is not None:
+            with contextlib.suppress(OSError):
+                self.source.take(self.recording)
 
     def read(self) -> Recording | None:
         """Return what it has recorded so far; None where there is nothing to read yet."""
+        self.take()
         try:
             return read(self.recording)
         except RecordingError:
@@ -131,7 +143,7 @@ class Trial:
         """Tell whether it has stopped itself; the time it says is the end of its first span."""
         if len(self.spans[-1]) == 1:
             with contextlib.suppress(OSError, ValueError):
-                held_s = float((self.scratch / HELD_FILE).read_text())
+                held_s = float(_first_bytes(self.scratch / HELD_FILE))
                 if _is_stopped(self.group):
                     self.spans[-1].append(held_s)
         return len(self.spans[-1]) == 2
@@ -193,7 +205,7 @@ class Trial:
         if self.why_ended:
             return self.why_ended
         # Also where it was a process of the script that was ended, and the script goes on.
-        if code == EXIT_UNSAFE or (self.scratch / UNSAFE_FILE).exists():
+        if code == EXIT_UNSAFE or os.path.lexists(self.scratch / UNSAFE_FILE):
             return f"cannot be tried safely: {self._unsafe()}"
         if code is None or code == 0:
             return ""
@@ -207,14 +219,14 @@ class Trial:
 
     def _refused_at(self) -> str:
         """Return the last line of the user in the traceback."""
-        text = (self.scratch / "stderr.log").read_text(errors="replace")
+        text = _last_bytes(self.scratch / "stderr.log")
         frames = re.findall(r'^  File "([^"]+)", line (\d+)', text, re.MULTILINE)
         own = [(file, line) for file, line in frames if Path(file).is_relative_to(self.cwd)]
         return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else "the script"
 
     def _unsafe(self) -> str:
         try:
-            facts = json.loads((self.scratch / UNSAFE_FILE).read_text())
+            facts = json.loads(_first_bytes(self.scratch / UNSAFE_FILE))
             path = Path(facts["path"])
             what = str(facts["what"])
             place = f"{Path(facts['file']).name}:{facts['line']}" if "file" in facts else ""
@@ -226,6 +238,22 @@ class Trial:
         return f"{place or 'the script'} {what} {shown}{trusted}"
 
 
+# The script may put a pipe, a device or a link in the place of all that is read here.
+
+
+def _first_bytes(path: Path) -> str:
+    return trust.read_regular(path, MAX_NOTE_BYTES, follow=False).decode(errors="replace")
+
+
+def _last_bytes(path: Path) -> str:
+    """Return the end of a log; nothing where it is none."""
+    try:
+        data = trust.read_regular(path, MAX_LOG_BYTES, follow=False, tail=True)
+    except OSError:
+        return ""
+    return data.decode(errors="replace").replace("\r\n", "\n")
+
+
 def _is_stopped(pid: int) -> bool:
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
@@ -235,10 +263,7 @@ def _is_stopped(pid: int) -> bool:
 
 def last_words(log: Path) -> str:
     """Return the last line that a script wrote to stderr, logs, warnings and code left out."""
-    try:
-        written = log.read_text(errors="replace").strip().splitlines()
-    except OSError:
-        return ""
+    written = _last_bytes(log).strip().splitlines()
     left_out = r"[IWEF]\d{4} |WARNING: All log|\s|\S+:\d+: \w*Warning: "
     lines = [line for line in written if not re.match(left_out, line)]
     # A library may speak after the error that ended the script.
@@ -249,10 +274,7 @@ def last_words(log: Path) -> str:
 
 def _is_refused(log: Path) -> bool:
     """Tell whether the kernel refused a write, which ended the script."""
-    try:
-        tail = log.read_text(errors="replace")[-4000:]
-    except OSError:
-        return False
+    tail = _last_bytes(log)[-4000:]
     marks = ("PermissionError", "Permission denied", "PERMISSION_DENIED", "Read-only file system")
     return any(mark in tail for mark in marks)
 
@@ -302,6 +324,9 @@ def started(
     for number, (path, text) in enumerate((texts or {}).items()):
         files[path] = str(scratch / "edited" / f"{number}.py")
         Path(files[path]).write_bytes(text)
+    source = Source(scratch / "run.qfrun")
+    shutil.rmtree(_seen(scratch), ignore_errors=True)
+    _seen(scratch).mkdir(mode=0o700)
     report, report_end = os.pipe()
     os.set_blocking(report, False)
     spec = Spec(
@@ -324,14 +349,21 @@ def started(
         process = _popen(env, scratch, cwd, report_end)
     finally:
         os.close(report_end)
-    trial = Trial(process, scratch, target, cwd, report=report)
+    trial = Trial(process, scratch, target, cwd, report=report, source=source)
     trial.spans.append([time.monotonic()])
     try:
         yield trial
     finally:
         trial.end()
+        trial.take()
+        source.close()
+        trial.source = None
         for name in ("tmp", "shadow", "cuda"):
             shutil.rmtree(scratch / name, ignore_errors=True)
+
+
+def _seen(scratch: Path) -> Path:
+    return scratch.with_name(f"{scratch.name}-seen.qfrun")
 
 
 def _names_in(folder: str) -> tuple[str, ...]:

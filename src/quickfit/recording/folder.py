@@ -137,7 +137,7 @@ def check_launch(facts: dict[str, Any], folder: Path) -> None:
 def read_run_file(folder: Path) -> dict[str, Any]:
     """Return what the parent wrote, or an empty dict where it is missing or damaged."""
     try:
-        data = trust.read_regular(folder / RUN_FILE, MAX_RUN_FILE_BYTES)
+        data = trust.read_regular(folder / RUN_FILE, MAX_RUN_FILE_BYTES, follow=False)
         facts = shapes.unpacked(data.decode())
     except (OSError, ValueError):
         return {}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
+import stat
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from quickfit import trust, units
 from quickfit.errors import RecordingError
 from quickfit.recording.schema import APPLICATION_ID, FORMAT_VERSION, is_ordinary_table
+from quickfit.recording.taking import copy_bytes
 
 RECORD_AGAIN = "Record the run again:\n    quickfit run YOUR_SCRIPT.py"
 WHAT_IT_IS = "A recording is a folder whose name ends in .qfrun; `quickfit run` prints its place."
@@ -34,6 +35,9 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 _SQLITE_MAGIC = b"SQLite format 3\x00"
+_WAL = "-wal"
+# Where the first page has the application's id, and where the first frame of a WAL begins.
+_ID_AT, _FRAME_AT = 68, 32
 _KNOWN_MAGIC = {
     b"\x1f\x8b": "gzip data",
     b"PK\x03\x04": "a zip archive",
@@ -54,9 +58,10 @@ def open_file(path: Path) -> sqlite3.Connection:
         RecordingError: the file is foreign, empty, too large or newer than this quickfit.
         sqlite3.Error: the file is damaged.
     """
+    _check_kind(path)
     _check_magic(path)
     _check_size(path)
-    return _checked(_connect(path), path)
+    return _checked(_connect(path) if _is_ours(path) else _copied(path), path)
 
 
 def open_growing(path: Path, *, busy_s: float) -> sqlite3.Connection:
@@ -69,8 +74,11 @@ def open_growing(path: Path, *, busy_s: float) -> sqlite3.Connection:
     Raises:
         OSError, RecordingError, sqlite3.Error: as `open_file`; there may be nothing to ask yet.
     """
+    _check_kind(path)
     _check_magic(path)
     _check_size(path)
+    if not _is_ours(path):
+        return _checked(_copied(path), path)
     address = f"{path.absolute().as_uri()}?mode=ro"
     return _checked(_limited(sqlite3.connect(address, uri=True, timeout=busy_s)), path)
 
@@ -123,7 +131,7 @@ def kind_of(path: Path) -> str:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open read-only; where the folder does not allow even that, read a copy."""
     try:
-        return _tried(_limited(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)))
+        return _tried(_limited(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)))
     except sqlite3.OperationalError:
         # Without the right to write, SQLite cannot share a WAL: it needs a file beside it.
         return _copied(path)
@@ -150,10 +158,9 @@ def _tried(db: sqlite3.Connection) -> sqlite3.Connection:
 def _copied(path: Path) -> sqlite3.Connection:
     with tempfile.TemporaryDirectory(prefix="quickfit-", ignore_cleanup_errors=True) as place:
         copy = Path(place) / path.name
-        for suffix in ("", "-wal"):
-            source = path.with_name(path.name + suffix)
-            if source.exists():
-                shutil.copyfile(source, copy.with_name(copy.name + suffix))
+        for suffix in ("", _WAL):
+            with suppress(FileNotFoundError):
+                _copy(path.with_name(path.name + suffix), copy.with_name(copy.name + suffix))
         memory = _limited(sqlite3.connect(":memory:"))
         try:
             with closing(_limited(sqlite3.connect(copy))) as db:
@@ -164,8 +171,46 @@ def _copied(path: Path) -> sqlite3.Connection:
         return memory
 
 
+def _copy(source: Path, target: Path) -> None:
+    number = trust.open_regular(source)
+    try:
+        copy_bytes(number, target, MAX_FILE_BYTES)
+    finally:
+        os.close(number)
+
+
 def _head(path: Path) -> bytes:
     return trust.read_regular(path, len(_SQLITE_MAGIC))
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse a file that is a link, a pipe or a device, or has one beside it.
+
+    The folder may be named by a link: who reads a recording chooses that, and not who made it.
+    """
+    for suffix in ("", _WAL, "-shm"):
+        one = path.with_name(path.name + suffix)
+        with suppress(FileNotFoundError):
+            mode = one.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder cannot be opened
+                raise damaged(path, f"{one.name} is not an ordinary file")
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether quickfit wrote a file, before SQLite is let near it.
+
+    SQLite makes files beside a database that it only reads. Beside one of the user it must not.
+    """
+    ours = APPLICATION_ID.to_bytes(4, "big")
+    if trust.read_regular(path, _ID_AT + 4, follow=False)[_ID_AT:] == ours:
+        return True
+    # Our first transaction may still be in the WAL, and begins with the first page.
+    try:
+        head = trust.read_regular(path.with_name(path.name + _WAL), _FRAME_AT + 124, follow=False)
+    except OSError:
+        return False
+    page = head[_FRAME_AT + 24 :]
+    return head[_FRAME_AT : _FRAME_AT + 4] == b"\0\0\0\x01" and page[_ID_AT : _ID_AT + 4] == ours
 
 
 def _check_magic(path: Path) -> None:
@@ -183,7 +228,7 @@ def _check_magic(path: Path) -> None:
 
 
 def _check_size(path: Path) -> None:
-    names = (path, path.with_name(path.name + "-wal"))
+    names = (path, path.with_name(path.name + _WAL))
     size = sum(os.stat(name).st_size for name in names if name.exists())
     if size > MAX_FILE_BYTES:
         raise too_large(path, f"a file of {units.size(size)}", MAX_FILE_BYTES)

@@ -98,7 +98,7 @@ def _read(path: Path) -> Recording:
         raise RecordingError(
             f"{path}: this is not a quickfit recording (found: {kind_of(path)}).\n{WHAT_IT_IS}"
         )
-    process = read_process(path)
+    process = read_process(path.resolve())  # a link that the user names is followed
     run = folders.read_run_file(path.parent)
     return Recording(path, run, process, [], list(process.problems))
 
@@ -118,7 +118,7 @@ def _read_folder(path: Path) -> Recording:
     run = folders.read_run_file(path)
     if processes:
         # A worker that ended while it opened its file has nothing to tell, and no problem.
-        failures = {file: text for file, text in failures.items() if file.stat().st_size}
+        failures = {file: text for file, text in failures.items() if file.lstat().st_size}
     processes.sort(key=lambda process: process.facts.get("started_s") or 0.0)
     main = next((process for process in processes if process.is_main), None)
     if main is None:

@@ -65,6 +65,13 @@ TABLES: dict[str, str] = {
         "INTEGER?, workers INTEGER, batches INTEGER, wall_s REAL, cpu_s REAL, busy INTEGER, "
         "made_file TEXT?, made_line INTEGER?"
     ),
+    # Totals of a Python function that the compiled step calls (`tf.numpy_function`), by the line
+    # that put it into the graph of a traced function.
+    "py_functions": (
+        "id INTEGER KEY, loop INTEGER KEY, name TEXT, graph TEXT, file TEXT?, line INTEGER?, "
+        "call_file TEXT?, call_line INTEGER?, calls INTEGER, wall_s REAL, cpu_s REAL, "
+        "longest_s REAL"
+    ),
     "traces": (
         "at_s REAL, duration_s REAL, name TEXT, file TEXT?, line INTEGER?, caller_file TEXT?, "
         "caller_line INTEGER?, ops INTEGER?, signature TEXT?, function INTEGER, nested "

@@ -49,6 +49,10 @@ _REFUSED = (
     sqlite3.ProgrammingError,
     OverflowError,
 )
+# Rows of one statement, the most first; each number has a statement that SQLite keeps. It takes
+# 999 values in every version.
+_ROWS_AT_ONCE = (64, 16, 4, 1)
+_MAX_VALUES = 999
 
 
 class Writer:
@@ -311,7 +315,11 @@ def _identity(fd: int) -> tuple[int, int] | None:
 
 
 def _open_files(path: Path | None) -> dict[int, tuple[int, int]]:
-    """Return the numbers under which this process has a database open; empty if not on Linux."""
+    """Return the numbers under which we have a database open; empty if not on Linux.
+
+    A script may look at the recording while it runs. Ours are the highest numbers, one per file
+    (`high_numbers` of the probes); others are the script's to close.
+    """
     ours = set()
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(OSError):
@@ -321,8 +329,8 @@ def _open_files(path: Path | None) -> dict[int, tuple[int, int]]:
         numbers = [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:
         return {}
-    found = {fd: _identity(fd) for fd in numbers}
-    return {fd: which for fd, which in found.items() if which in ours}
+    highest = {_identity(fd): fd for fd in sorted(numbers)}
+    return {highest[which]: which for which in ours if which in highest}
 
 
 def _storable(value: Any) -> Any:
@@ -333,21 +341,29 @@ def _storable(value: Any) -> Any:
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: list[Row]) -> str:
-    """Insert rows, without those that SQLite refuses; return why it refused the last of them."""
-    sql = f"INSERT OR REPLACE INTO {table} VALUES ({','.join('?' * len(columns(table)))})"
-    db.execute("SAVEPOINT whole")
-    try:
-        db.executemany(sql, rows)
-    except _REFUSED:
-        db.execute("ROLLBACK TO whole")
-    else:
-        return ""
-    refusal = ""
-    for row in rows:
+    """Insert rows, without those that SQLite refuses; return why it refused the last of them.
+
+    Many rows in one statement: each statement gives up Python's lock, and has it back only after
+    5 ms while the script computes in Python.
+    """
+    width = len(columns(table))
+    refusal, begin = "", 0
+    while begin < len(rows):
+        room = min(len(rows) - begin, _MAX_VALUES // width)
+        size = next(size for size in _ROWS_AT_ONCE if size <= room)
+        block = rows[begin : begin + size]
+        values = [value for row in block for value in row]
+        row_sql = f"({','.join('?' * width)})"
         try:
-            db.execute(sql, row)
+            if {len(row) for row in block} != {width}:
+                raise sqlite3.ProgrammingError(f"a row has not {width} values")
+            sql = f"INSERT OR REPLACE INTO {table} VALUES {','.join([row_sql] * size)}"
+            db.execute(sql, values)
         except _REFUSED as error:
-            refusal = str(error)
+            # A statement that fails has done nothing: its rows are tried one by one.
+            each = (_insert(db, table, [row]) for row in block) if size > 1 else (str(error),)
+            refusal = max(each) or refusal
+        begin += size
     return refusal
 
 

@@ -16,17 +16,15 @@ from quickfit.pipeline_model.stages import input_period_s
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals import input as inputs
 from quickfit.signals._host import HostSignals, HotLine
-from quickfit.signals.drift import Drift, Slowdown, better_explained
-from quickfit.signals.drift_claim import EPOCH_PARTS, HOST_PARTS, PARTS
-from quickfit.signals.drift_epochs import epoch_series
-from quickfit.signals.drift_series import all_series
+from quickfit.signals.drift import EPOCH_PARTS, HOST_PARTS, PARTS, Drift, Slowdown, better_explained
+from quickfit.signals.drift_series import all_series, epoch_series
+from quickfit.signals.endings import LogLine, log_lines
+from quickfit.signals.first_step import first_wait
 from quickfit.signals.gains import Work
-from quickfit.signals.held import held_s, held_up
-from quickfit.signals.log_lines import LogLine, log_lines
 from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
-from quickfit.signals.phases import first_wait
+from quickfit.signals.python_input import held_s, held_up
 from quickfit.signals.shuffle import ShuffleBuffer, fullest_shuffle
 from quickfit.signals.spikes import Spikes, spikes_of
 from quickfit.signals.steps import WARMUP_STEPS, Step, Steps

@@ -7,14 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from quickfit.code.compiled_functions import tape_blocks
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.signals._run import RunSignals
-from quickfit.signals.host import Frame, SampledStack, Samples, hottest_user_line, package_of
-from quickfit.signals.intervals import share_interval
+from quickfit.signals.gains import share_interval
 from quickfit.signals.loops import loops_outside
+from quickfit.signals.stacks import Frame, SampledStack, Samples, hottest_user_line, package_of
 from quickfit.signals.steps import Steps
-from quickfit.source.tapes import tape_blocks
 
 # A line with less than this share of the samples is seen there by chance.
 MIN_LINE_SHARE = 0.10
@@ -106,6 +106,12 @@ class HostSignals(RunSignals):
         sources = self._source_lines
         return self._hot([s for s in self.main_stacks() if _runs(s, file, first_line, sources)])
 
+    def hot_line_of_step_python(self, file: str, first_line: int) -> HotLine | None:
+        """Return the hottest line of a Python function that the graph of the step calls."""
+        sources = self._source_lines
+        stacks = [s for s in self.step_python_stacks() if _runs(s, file, first_line, sources)]
+        return self._hot(stacks)
+
     def hot_line_between(self) -> HotLine | None:
         """Return the user's line at which most of the Python outside TensorFlow's calls runs."""
         stacks = [s for s in self.main_stacks() if not _is_in_call(s)]
@@ -181,11 +187,15 @@ class HostSignals(RunSignals):
         newest_s = rows[-1]["at_s"]
         stacks = Samples(self.process).between(newest_s - LAST_SEEN_S, newest_s)
         found = []
-        for role in ("main", "input"):
+        for role in ("main", "input", "step"):
             line = self._hot([stack for stack in stacks if stack.role == role])
             if line is not None:
                 found.append((role, line))
         return found
+
+    def step_python_stacks(self) -> list[SampledStack]:
+        """Return the samples inside Python functions that the graph of the step calls."""
+        return [s for s in self._samples if s.role == "step"]
 
     def main_stacks(self) -> list[SampledStack]:
         """Return the samples of the thread that runs the loop."""

@@ -7,9 +7,11 @@ import re
 from functools import cached_property
 from typing import Any, Self
 
+from quickfit.code.lines import loop_line
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording, Recording
+from quickfit.signals.endings import Silence, silences
 from quickfit.signals.loops import (
     BATCH_HOOKS,
     EPOCH_HOOKS,
@@ -18,14 +20,19 @@ from quickfit.signals.loops import (
     Epoch,
     Loop,
     loops_of,
+    with_inner_steps,
+    with_merged_loops,
 )
-from quickfit.signals.merging import with_inner_steps, with_merged_loops
-from quickfit.signals.silence import Silence, silences
-from quickfit.signals.steps import Steps, after_warmup, every_step_of_loop
-from quickfit.signals.timed_stacks import StackClock
+from quickfit.signals.stacks import StackClock
+from quickfit.signals.steps import (
+    Steps,
+    WholeTime,
+    after_warmup,
+    copies_per_step_s,
+    every_step_of_loop,
+    whole_time,
+)
 from quickfit.signals.traces import Trace
-from quickfit.signals.whole import WholeTime, copies_per_step_s, whole_time
-from quickfit.source.loops import loop_line
 
 LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 

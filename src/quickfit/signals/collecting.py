@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quickfit.findings import Location
-from quickfit.signals._facade import Signals
-from quickfit.signals.drift_lines import in_host_code, in_tensorflow
-from quickfit.signals.intervals import share_interval
+from quickfit.signals.drift_places import in_host_code, in_tensorflow
+from quickfit.signals.gains import share_interval
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # Samples at a line that calls the collector, of all of the main thread's: less is chance.
 MIN_CALLED_SHARE = 0.05

@@ -1,18 +1,22 @@
-"""How a script ended: the error that ended it, and data that turned out to be empty."""
+"""How a script ended, what was said of it while it was quiet, and TensorFlow's log lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
-from quickfit.findings import Location
+from quickfit.errors import SignalMissing
+from quickfit.findings import Evidence, Location
 from quickfit.pipeline_model.match import Operation
 from quickfit.pipeline_model.snapshot import snapshot_from_row
-from quickfit.signals import Signals
+from quickfit.signals.dataset_chains import main_line
 from quickfit.signals.input import operations
-from quickfit.signals.written_chain import main_line
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # What TensorFlow says when another run writes the same cache, or was killed while it did.
 _LOCKED = re.compile(r"cache lockfile already exists \('([^']+)'\)")
@@ -208,3 +212,106 @@ def _steps(signals: Signals) -> int:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+Locate = Callable[[str | None, int | None], Location | None]
+
+
+@dataclass(frozen=True)
+class Silence:
+    """One time that a run was quiet, and why.
+
+    Args:
+        cause: its id; empty where it could not be told.
+        moves: it was slow to start, and would have got there.
+        step: the steps that were done by then.
+        quiet_s: how long it had been quiet when this was said.
+        moved_again: whether a step was taken later.
+    """
+
+    cause: str
+    text: str
+    summary: str
+    location: Location | None
+    also: Location | None
+    evidence: tuple[Evidence, ...]
+    moves: bool
+    step: int
+    quiet_s: float
+    moved_again: bool
+
+
+def silences(run: Mapping[str, Any], locate: Locate) -> list[Silence]:
+    """Return the times that a run was quiet, in their order.
+
+    Args:
+        run: the facts of `run.json`.
+        locate: makes a place of a file and a line.
+    """
+    return [_silence(facts, locate) for facts in run.get("quiet") or ()]
+
+
+def _silence(facts: Mapping[str, Any], locate: Locate) -> Silence:
+    return Silence(
+        cause=facts.get("cause") or "",
+        text=facts["text"],
+        summary=facts.get("summary") or facts["text"],
+        location=locate(facts.get("file"), facts.get("line")),
+        also=locate(facts.get("also_file"), facts.get("also_line")),
+        evidence=tuple(
+            Evidence(one["what"], float(one["value"]), one["unit"], one["detail"])
+            for one in facts.get("evidence") or ()
+        ),
+        moves=bool(facts.get("moves")),
+        step=facts["step"],
+        quiet_s=facts["quiet_s"],
+        moved_again=facts.get("moved_again_s") is not None,
+    )
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One kind of line of TensorFlow's log.
+
+    Args:
+        pattern: its name, such as `shuffle-fill`.
+        count: how often it came.
+        first_s: when it came first.
+        last_s: when it came last.
+        text: the first one, without control characters.
+        numbers: what the last one tells: 46432 and 70000 of "46432 of 70000".
+    """
+
+    pattern: str
+    count: int
+    first_s: float
+    last_s: float
+    text: str
+    numbers: tuple[float, ...] = ()
+
+
+def log_lines(run: Mapping[str, Any]) -> dict[str, LogLine]:
+    """Return the kinds of lines that were seen, by name; one that is not there was not logged.
+
+    Args:
+        run: the facts of `run.json`.
+
+    Raises:
+        SignalMissing: nobody read the log. A script may silence it too, so that a line which was
+            not seen says nothing.
+    """
+    if "log_lines" not in run:
+        raise SignalMissing("TensorFlow's log (`quickfit run --log-lines`)")
+    seen = [_log_line(facts) for facts in run["log_lines"]]
+    return {line.pattern: line for line in seen}
+
+
+def _log_line(facts: Mapping[str, Any]) -> LogLine:
+    return LogLine(
+        pattern=facts["pattern"],
+        count=facts["count"],
+        first_s=facts["first_s"],
+        last_s=facts["last_s"],
+        text=facts["text"],
+        numbers=tuple(facts["numbers"]),
+    )

@@ -1,8 +1,4 @@
-"""What a change would gain: the model of the design, in one place.
-
-A step can be no shorter than the compute, than its input with the parallelism it gets, and,
-where input and compute share the cores, than all the CPU work divided by the cores.
-"""
+"""What a change would gain, and the interval that a share lies in by its samples."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+from quickfit.errors import SignalMissing
 from quickfit.findings import Gain
 
 # The step without a busy input beside it took this part of its time at least, where measured.
@@ -104,3 +101,50 @@ def gain(now_s: float, after_s: tuple[float, float, float], basis: str) -> Gain:
     """Return a gain from the step time now and three step times after: worst, likely, best."""
     factors = sorted(max(now_s / after, 1.0) if after > 0 else 1.0 for after in after_s)
     return Gain(factors[0], factors[1], factors[2], basis)
+
+
+# Two standard errors: what an interval covers, by samples.
+ERRORS = 2.0
+
+Interval = tuple[float, float]
+
+
+def share_interval(share: float, samples: float) -> Interval:
+    """Return between what a share seen in so many samples may lie (Wilson's interval)."""
+    if samples <= 0:
+        return 0.0, 1.0
+    z2 = ERRORS * ERRORS / samples
+    middle = (share + z2 / 2) / (1 + z2)
+    half = ERRORS / (1 + z2) * math.sqrt(share * (1 - share) / samples + z2 / samples / 4)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def speaks_against(samples_share: float, samples: int, share: float, least: float) -> bool:
+    """Tell whether samples contradict a share that the clock says.
+
+    They do where they are less than a part of it, `least`, and that is not chance: even at their
+    high end they say less than the clock.
+    """
+    if samples_share >= least * share:
+        return False
+    return share_interval(samples_share, samples)[1] < share
+
+
+def is_at_least(least: float, share: float, interval: Interval, what: str) -> bool:
+    """Tell whether a share is large enough for certain.
+
+    Args:
+        least: what is large enough.
+        share: as it was measured.
+        interval: between what it may lie.
+        what: it is a share of, with what there must be more of: "samples inside `predict`".
+
+    Raises:
+        SignalMissing: it is large enough as measured, but may as well be smaller.
+    """
+    low, high = interval
+    if share < least:
+        return False
+    if low < least:
+        raise SignalMissing(f"more {what}: {low:.0%} to {high:.0%} so far")
+    return True

@@ -1,19 +1,23 @@
-"""Arrays that a loop makes and copies into tensors in every step: how many bytes, and where."""
+"""Arrays that a loop copies into tensors in every step, and the room for a second copy of them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from quickfit.code.lines import feeding_lines, loop_end
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
-from quickfit.signals import Signals
 from quickfit.signals._host import WATCHED_CALLS
-from quickfit.signals.host import Frame, SampledStack, package_of
-from quickfit.signals.intervals import Interval, share_interval
-from quickfit.signals.whole import LOOKS
-from quickfit.source.flows import feeding_lines, loop_end
+from quickfit.signals.caching import free_bytes
+from quickfit.signals.gains import Interval, share_interval
+from quickfit.signals.stacks import Frame, SampledStack, package_of
+from quickfit.signals.steps import LOOKS
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # Another line than the one that copies is named where it takes this many times as long.
 MUCH_LONGER = 2.0
@@ -147,3 +151,19 @@ def asks_the_model(signals: Signals) -> bool:
     calls = [call for call in signals.calls if call.loop == signals.loop.id]
     total = max((call.calls for call in calls if call.kind in ("function", "gradient")), default=0)
     return sum(call.calls for call in calls if call.kind in LOOKS) > 0.1 * total
+
+
+def has_room_for_copy(signals: Signals) -> bool:
+    """Tell whether a copy of all data fits into memory; it is taken to where nobody measured.
+
+    The data is no more than what all steps of the run copied, and no more than the process holds.
+    """
+    try:
+        free = free_bytes(signals)
+    except SignalMissing:
+        return True
+    try:
+        copied = host_copies(signals).bytes * len(signals.steps.steps)
+    except SignalMissing:
+        copied = float("inf")
+    return min(copied, float(signals.memory.rss_bytes)) <= free

@@ -8,10 +8,9 @@ from typing import Any
 
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
-from quickfit.pipeline_model.ended import with_ended_nodes
 from quickfit.pipeline_model.match import Operation, match, operation_kind
 from quickfit.pipeline_model.snapshot import Snapshot, snapshot_from_row
-from quickfit.pipeline_model.stages import StageCost, stage_costs
+from quickfit.pipeline_model.stages import StageCost, stage_costs, with_ended_nodes
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals.steps import Step, Steps
 

@@ -1,9 +1,4 @@
-"""Memory that goes on growing to the end: how fast, until when, and with what.
-
-The memory of a healthy run creeps up too: pools fill, buffers find their size, a cache is made.
-So a growth counts only when it goes on in every part of the steps at a fair rate, and memory was
-asked for as fast as it was used: an array made once fills its pages bit by bit.
-"""
+"""Memory that goes on growing to the end, on the host or on a GPU, and what may still stop it."""
 
 from __future__ import annotations
 
@@ -12,24 +7,29 @@ import itertools
 import math
 import statistics
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion
 from quickfit.measuring.intervals import T95
-from quickfit.signals._facade import Signals
-from quickfit.signals.growth import (
+from quickfit.signals.holders import Holder
+from quickfit.signals.memory import (
     WARMUP_SHARE,
     Growth,
     Point,
     growth,
     inside,
+    memory_limit,
+    own_points,
     points_of,
     steps_done,
+    time_left_s,
 )
-from quickfit.signals.holders import Holder
-from quickfit.signals.memory import own_points, time_left_s
 from quickfit.signals.steps import Steps
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # What pools explain: healthy runs gained up to 17 MB in the half minute after warm-up, 70 MB in
 # their first ten seconds, and ever less later. So the least that counts is 30 MB in half a minute,
@@ -221,3 +221,97 @@ def _levels(points: list[Point]) -> list[Point]:
 
 def _median(part: list[Point]) -> float:
     return statistics.median(value for _, value in part)
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """The fullest device: what was in use when last read, at most, and by how much it grew."""
+
+    device: str
+    bytes: int
+    peak_bytes: int
+    grown: int
+
+
+def device_memory(signals: Signals) -> DeviceMemory | None:
+    """Return the memory of the device that used most; None where nobody read any."""
+    series: dict[str, list[dict[str, int]]] = {}
+    for row in signals.process.rows("device_memory"):
+        series.setdefault(row["device"], []).append(row)
+    found = [_summary(device, rows) for device, rows in series.items()]
+    return max(found, key=lambda memory: memory.peak_bytes, default=None)
+
+
+def device_leak(signals: Signals) -> Leak | None:
+    """Return the growth of a GPU's memory where it goes on to the end; its limit is not known."""
+    memory, steps = device_memory(signals), signals.steps
+    if memory is None:
+        return None
+    rows = [r for r in signals.process.rows("device_memory") if r["device"] == memory.device]
+    points = points_of(inside(rows, steps), "bytes")
+    grown = growth(points, steps)
+    if grown is None or grown.total < MIN_BYTES:
+        return None
+    late = after_warm_up(points)
+    if not goes_on(by_steps(late, steps)):
+        return None
+    return Leak(grown, None, None, None, late[0][0], what="GPU memory")
+
+
+def _summary(device: str, rows: list[dict[str, int]]) -> DeviceMemory:
+    used = [row["bytes"] for row in rows]
+    peak = max(max(used), *(row["peak_bytes"] or 0 for row in rows), 0)
+    return DeviceMemory(device, used[-1], peak, used[-1] - used[0])
+
+
+# Steps of later epochs, of all: two parts of the five that a growth is looked at in.
+MIN_LATER_SHARE = 0.4
+# In a first epoch a cache may be filling: so much of the memory is gone where it is more than that.
+MIN_LIMIT_SHARE = 0.04
+# A cache that fills in the first epoch is too much if it takes this share of the memory left.
+MIN_FREE_SHARE = 0.8
+
+
+def first_epoch_left(signals: Signals) -> int | None:
+    """Return the steps left of the first epoch; None where it is over, or its end not known."""
+    planned = planned_steps(signals)
+    if planned is None or is_past_first_epoch(signals):
+        return None
+    return max(planned - int(_steps(signals)[-1]["step"]), 0)
+
+
+def is_past_first_epoch(signals: Signals) -> bool:
+    """Tell whether much of the steps came after the first epoch; what fills in it is full then."""
+    steps = _steps(signals)
+    later = sum(1 for step in steps if step["epoch"] != steps[0]["epoch"])
+    return later >= MIN_LATER_SHARE * len(steps)
+
+
+def grows_for_good(signals: Signals, leak: Leak) -> bool:
+    """Tell whether a growth is none that ends with the first epoch, as that of a cache does.
+
+    It goes on after that epoch; or it has taken much of the memory, and what is left would not
+    last until the epoch ends.
+    """
+    is_large = leak.growth.total >= MIN_LIMIT_SHARE * (leak.limit_bytes or math.inf)
+    if not is_past_first_epoch(signals) and not is_large:
+        return False
+    left = first_epoch_left(signals)
+    limit, used = memory_limit(signals.process)
+    if left is None or limit is None or used is None:
+        return True
+    return left * leak.per_step >= MIN_FREE_SHARE * (limit - used)
+
+
+def _steps(signals: Signals) -> list[dict[str, Any]]:
+    return [row for row in signals.process.rows("steps") if row["loop"] == signals.loop.id]
+
+
+def planned_steps(signals: Signals) -> int | None:
+    """Return the steps of an epoch as `fit` was told, or as its data has them."""
+    facts = signals.loop.facts
+    for name in ("steps_per_epoch", "steps", "data_batches"):
+        count = facts.get(name)
+        if isinstance(count, int) and count > 0:
+            return -(-count // signals.steps_per_execution)
+    return None

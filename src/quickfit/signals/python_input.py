@@ -1,12 +1,18 @@
-"""Python inside a tf.data pipeline: which stages run it, and what their threads get done."""
+"""Python that makes input: its stages, its threads, and whether it is starved or holds up steps."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quickfit.findings import Location
-from quickfit.signals._facade import Signals
-from quickfit.signals.input import Stage
+from quickfit.signals.input import PyInput, Stage, Wait
+from quickfit.signals.machine import MachineUse
+from quickfit.signals.steps import Steps
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # Groups of threads that run the stages; those of an iterator that has ended are gone.
 _GROUPS = ("tf.data", "ended")
@@ -88,3 +94,49 @@ def is_starved(signals: Signals) -> bool:
     is_most = input_threads(signals).cores >= 0.5 * signals.machine.cpu_cores
     work = signals.work
     return not is_most and work.input_cpu_s / work.cores < CLEARLY_LONGER * work.compute_s
+
+
+# From this share of the cores on, others may be the reason for a wait.
+BUSY_SHARE = 0.25
+
+
+def is_crowded_out(signals: Signals) -> bool:
+    """Tell whether the wait may be gone on a machine without others.
+
+    Input and model are held up alike, so their proportion stays: an input that needs less than
+    the model, spread over all cores, would hide behind it.
+    """
+    others = signals.machine.other_cores or 0.0
+    if others < BUSY_SHARE * signals.machine_cores:
+        return False
+    work = signals.work
+    return is_starved(signals) or work.input_cpu_s / work.cores < work.compute_s
+
+
+# A generator that holds the lock that much works all the time, and mostly on a core.
+MIN_BUSY_SHARE = 0.8
+MIN_CPU_SHARE = 0.5
+# Groups of threads that run the step; they may stand in line for a core as well.
+_COMPUTING = ("main", "inter-op", "intra-op")
+
+
+def held_s(source: PyInput, machine: MachineUse, steps: Steps, per_call: int) -> float:
+    """Return how long a step is held up, on average."""
+    made_s = source.batch_cpu_s * per_call
+    step_s, call_s = steps.mean_s, steps.mean_of("call_s")
+    is_busy = source.busy_share >= MIN_BUSY_SHARE and made_s >= MIN_CPU_SHARE * step_s
+    if not is_busy:
+        return 0.0
+    ran_s = max(machine.cpu_cores * step_s - made_s, 0.0)
+    delays = [machine.thread_delays.get(name, 0.0) for name in _COMPUTING]
+    lined_up_s = max([machine.main_delay_share or 0.0, *delays]) * step_s
+    return max(min(call_s - ran_s - lined_up_s, made_s), 0.0)
+
+
+def held_up(wait: Wait, seconds: float, steps: Steps) -> Wait:
+    """Return a wait with the time that the step itself is held up."""
+    step_s = max(wait.step_s, min(seconds, steps.mean_s))
+    if step_s == wait.step_s:
+        return wait
+    source = f"{wait.source}, and the time Python's lock was held"
+    return dataclasses.replace(wait, step_s=step_s, share=step_s / steps.mean_s, source=source)

@@ -10,16 +10,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
-from quickfit.signals import Signals
-from quickfit.signals.eager import main_cpu_s
-from quickfit.signals.host import Frame, SampledStack
-from quickfit.signals.stack_phases import GRAPH, is_in_fit
-from quickfit.signals.xla import is_jit
+from quickfit.signals.compiling import is_jit, main_cpu_s
+from quickfit.signals.stacks import GRAPH, Frame, SampledStack, is_in_fit
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
 
 # Threads that compute; the others feed, watch or wait.
 POOLS = ("inter-op", "intra-op")

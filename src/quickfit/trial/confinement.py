@@ -3,9 +3,9 @@
 From the strongest layer to the weakest:
 
 - Namespaces of its own. Everything but the scratch folder is mounted read-only, `/tmp` and
-  `/dev/shm` are its own (what the user has there is seen, read-only), and no process of the user
-  is visible.
-- Landlock: no write outside the scratch folder.
+  `/dev/shm` are its own (what the user has there is seen, read-only), `/dev` has harmless devices
+  and accelerators only, terminals are its own, and no process of the user is visible.
+- Landlock: no write outside the scratch folder, no device that is not among those.
 - seccomp: what the other two do not stop on this kernel.
 - The guard, in Python: see `guard`. It is the only one that is always there.
 
@@ -18,10 +18,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fnmatch
 import os
+import re
 import select
 import signal
-import stat
 import struct
 import sys
 import threading
@@ -36,7 +37,8 @@ LANDLOCK, SECCOMP = "Landlock", "seccomp"
 
 _NEWNS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT = 1, 2, 4, 8, 32
-_MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 4096, 16384, 1 << 19, 1 << 21
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MS_SLAVE = 4096, 16384, 1 << 18, 1 << 19
+_MS_RELATIME = 1 << 21
 _ST_RELATIME = 4096
 _MOUNT_SETATTR, _AT_RECURSIVE, _ATTR_RDONLY = 442, 0x8000, 1
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER, _PR_AMBIENT = 1, 24, 36, 47
@@ -46,6 +48,14 @@ _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 41
 _KEPT_BY_ROOT = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10, 13, 14, 23, 24))
 # Folders that become the trial's own, unless the user has more in them than this.
 _OWN_FOLDERS, _MAX_SHOWN = ("/tmp", "/dev/shm"), 1000
+# What a trial has of `/dev`: what does no harm, and accelerators. No disk, memory, log or terminal.
+_HARMLESS = ("null", "zero", "full", "random", "urandom", "tty")
+_ACCELERATORS = (
+    *("nvidia*", "nvhost*", "nvmap", "kfd", "dri", "dxg", "accel", "accel[0-9]*", "infiniband"),
+)
+_SHOWN_DEVICES = (*_HARMLESS, *_ACCELERATORS, "shm", "log")
+_LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+_TERMINALS = ("tty*", "pts", "console", "vcs*", "hvc*", "pty*")
 # Of the kernel's files those through which root changes the machine.
 _OF_THE_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 _MAY_BE_MISSING = (errno.ENOENT, errno.EACCES, errno.EINVAL, errno.ENOTDIR)
@@ -85,12 +95,13 @@ def begin(scratch: str, *, parent: int, report: int = -1) -> frozenset[str]:
     init = 0
     if spaces:
         _enter(scratch, spaces, owns=_OWN_FOLDERS)
+        _reopen_input()
     if PROCESSES in spaces:
         init = _start_init()
     else:
         _libc().prctl(_PR_SET_SUBREAPER, 1, 0, 0, 0)
-    # Where nothing else keeps signals inside, the keeper is asked about each of them.
-    asks = PROCESSES not in spaces and landlock.version() < landlock.SIGNALS_SINCE
+    # Where nothing else keeps processes apart, the keeper is asked about some calls.
+    asks = PROCESSES not in spaces
     import _socket
 
     ours, theirs = _socket.socketpair()
@@ -118,18 +129,22 @@ def _restrict(scratch: str, spaces: frozenset[str], keeper: Any, *, asks: bool) 
     """Take from the script's process what it must not have; return all layers."""
     layers = set(spaces)
     _drop_capabilities()
+    _leave_no_core()
     is_own = FILES in spaces
     folders = [scratch, *(_OWN_FOLDERS if is_own else _unused_shared_memory())]
-    if landlock.restrict_writes(folders, [*_devices(), "/proc/self"]):
+    devices = [*_devices(), *(["/dev/pts"] if is_own else [])]
+    reads = None if is_own else _all_but_terminals()
+    if landlock.restrict_writes(folders, [*devices, "/proc/self"], reads):
         layers.add(LANDLOCK)
-    guards_processes = PROCESSES not in spaces
-    listener = seccomp.install(
-        guards_files=not is_own, guards_processes=guards_processes, asks=asks
-    )
+    guards = {
+        "guards_files": not is_own or bool(_automounts()),
+        "guards_ipc": not is_own,
+        "guards_processes": PROCESSES not in spaces,
+        "asks_signals": asks and landlock.version() < landlock.SIGNALS_SINCE,
+    }
+    listener = seccomp.install(**guards, asks=asks)
     if listener is None and asks:
-        listener = seccomp.install(
-            guards_files=not is_own, guards_processes=guards_processes, asks=False
-        )
+        listener = seccomp.install(**guards, asks=False)
     if listener is not None:
         layers.add(SECCOMP)
     told = ",".join(sorted(layers)).encode()
@@ -153,15 +168,30 @@ def _unused_shared_memory() -> list[str]:
 
 
 def _devices() -> list[str]:
-    """Return what may be written to in `/dev`: terminals and accelerators, no disk, no memory."""
-    with os.scandir("/dev") as entries:
-        return [
-            entry.path
-            for entry in entries
-            if entry.name not in ("shm", "mqueue", "block", "disk", "mapper")
-            and not entry.is_symlink()
-            and not stat.S_ISBLK(entry.stat().st_mode)
-        ]
+    """Return what may be written to in `/dev`, and controlled."""
+    names = [name for name in os.listdir("/dev") if _matches(name, _ACCELERATORS)]
+    return [f"/dev/{name}" for name in (*_HARMLESS, "ptmx", *names)]
+
+
+def _all_but_terminals() -> list[str]:
+    """Return what may be read where the user's terminals are seen: all else."""
+    top = [f"/{name}" for name in os.listdir("/") if name != "dev"]
+    return top + [f"/dev/{name}" for name in os.listdir("/dev") if not _matches(name, _TERMINALS)]
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _leave_no_core() -> None:
+    """Let no process of the trial leave an image of itself, in a file or with a program."""
+    import resource
+
+    # With 0 the kernel would still start a program that takes it.
+    with contextlib.suppress(OSError, ValueError):
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        limit = 0 if hard == 0 else 1
+        resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
 
 
 # -- namespaces ---------------------------------------------------------------------------------
@@ -203,16 +233,81 @@ def _enter(scratch: str, spaces: frozenset[str], *, owns: Sequence[str]) -> None
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
-    # What the user mounts later is seen too: a disk that is mounted when it is asked for.
-    _mount(None, "/", None, _MS_REC | _MS_SLAVE)
+    _keep_mounts_apart()
     place = os.open(scratch, os.O_PATH | os.O_DIRECTORY)
     _make_all_read_only()
     for folder in owns:
         _make_own(os.path.realpath(folder))
+    if owns:
+        _make_own_devices()
     _mount(f"/proc/self/fd/{place}", scratch, None, _MS_BIND)
     _remount(scratch, is_read_only=False)
     os.close(place)
     os.chdir(cwd)
+
+
+def _keep_mounts_apart() -> None:
+    """Let nothing that is mounted later, which would be writable, get into the trial.
+
+    But where disks are mounted when they are asked for, they still are; seccomp guards those.
+    """
+    points = _automounts()
+    if not points:
+        _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+        return
+    _mount(None, "/", None, _MS_REC | _MS_SLAVE)
+    for point, _ in _mounts():
+        if point not in points:
+            with contextlib.suppress(OSError):  # covered by another one: not to be reached
+                _mount(None, point, None, _MS_PRIVATE)
+
+
+def _automounts() -> set[str]:
+    return {point for point, kind in _mounts() if kind == "autofs"}
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Return where something is mounted, and its kind."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        lines = [line.split(b" ") for line in file.read().splitlines()]
+    return [(_unescaped(line[4]), line[line.index(b"-") + 1].decode()) for line in lines]
+
+
+def _unescaped(point: bytes) -> str:
+    return os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), point))
+
+
+def _make_own_devices() -> None:
+    """Put a `/dev` of the trial in the place of the machine's, with its own terminals."""
+    place = os.open("/dev", os.O_PATH | os.O_DIRECTORY)
+    try:
+        with os.scandir("/dev") as entries:
+            shown = [one for one in entries if _matches(one.name, _SHOWN_DEVICES)]
+        _mount("tmpfs", "/dev", "tmpfs", _MS_NOSUID | _MS_NOEXEC, "mode=755")
+    except OSError:
+        return  # Landlock has the same list
+    else:
+        for entry in shown:
+            with contextlib.suppress(OSError):
+                _show(f"/proc/self/fd/{place}/{entry.name}", f"/dev/{entry.name}", entry)
+        for name, end in _LINKS.items():
+            os.symlink(f"/proc/self/fd{end}", f"/dev/{name}")
+        os.symlink("pts/ptmx", "/dev/ptmx")
+        os.mkdir("/dev/pts")
+        with contextlib.suppress(OSError):
+            options = "newinstance,ptmxmode=0666,mode=600"
+            _mount("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, options)
+        with contextlib.suppress(OSError):  # it is the trial's own in any case
+            _remount("/dev", is_read_only=True)
+    finally:
+        os.close(place)
+
+
+def _reopen_input() -> None:
+    """Take the standard input from the trial's own `/dev`: the other can be changed through it."""
+    number = os.open(os.devnull, os.O_RDWR)
+    os.dup2(number, 0)
+    os.close(number)
 
 
 def _make_all_read_only() -> None:
@@ -222,9 +317,7 @@ def _make_all_read_only() -> None:
         _call("syscall", _MOUNT_SETATTR, -100, path, _AT_RECURSIVE, attributes, len(attributes))
         return
     # Before Linux 5.12 one by one. A mount that another one covers cannot be reached.
-    with open("/proc/self/mountinfo") as file:
-        points = [line.split()[4].encode().decode("unicode_escape") for line in file]
-    for point in points:
+    for point, _ in _mounts():
         try:
             _remount(point, is_read_only=True)
         except OSError as error:
@@ -359,7 +452,7 @@ def _wait(script: int, listener: int) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGTERM})
     poll = select.poll()
     poll.register(woken, select.POLLIN)
-    requests = seccomp.SignalRequests(listener, _is_inside)
+    requests = seccomp.Requests(listener, _is_inside)
     if listener >= 0:
         poll.register(listener, select.POLLIN)
     while True:

@@ -1,4 +1,4 @@
-"""Faster training that stays right: steps, precision, batch sizes, and values that are not finite.
+"""Faster training that stays right: steps, precision, batch sizes, non-finite values.
 
 TensorFlow is loaded when something here is used, not when this package is imported.
 """
@@ -9,11 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit.tuning.advice import Advice, advise
-    from quickfit.tuning.batches import BatchPlan, find_batch_size
-    from quickfit.tuning.numerics import GuardedOptimizer, LossScaleWatch, find_nan, guard_model
-    from quickfit.tuning.precision import PrecisionAdvice, advise_precision, apply_precision
-    from quickfit.tuning.stepping import TrainStep, make_train_step
+    from quickfit.tuning.advice.result import Advice
+    from quickfit.tuning.advice.session import advise
+    from quickfit.tuning.batch_size.finder import find_batch_size
+    from quickfit.tuning.batch_size.plan import BatchPlan
+    from quickfit.tuning.numerics.guard import guard_model
+    from quickfit.tuning.numerics.guarded import GuardedOptimizer
+    from quickfit.tuning.numerics.loss_scale import LossScaleWatch
+    from quickfit.tuning.numerics.nan_search import find_nan
+    from quickfit.tuning.precision.advice import PrecisionAdvice, advise_precision
+    from quickfit.tuning.precision.applying import apply_precision
+    from quickfit.tuning.train_step.step import TrainStep, make_train_step
 
 __all__ = [
     "Advice",
@@ -32,19 +38,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Advice": "advice",
-    "BatchPlan": "batches",
-    "GuardedOptimizer": "numerics",
-    "LossScaleWatch": "numerics",
-    "PrecisionAdvice": "precision",
-    "TrainStep": "stepping",
-    "advise": "advice",
-    "advise_precision": "precision",
-    "apply_precision": "precision",
-    "find_batch_size": "batches",
-    "find_nan": "numerics",
-    "guard_model": "numerics",
-    "make_train_step": "stepping",
+    "Advice": "advice.result",
+    "BatchPlan": "batch_size.plan",
+    "GuardedOptimizer": "numerics.guarded",
+    "LossScaleWatch": "numerics.loss_scale",
+    "PrecisionAdvice": "precision.advice",
+    "TrainStep": "train_step.step",
+    "advise": "advice.session",
+    "advise_precision": "precision.advice",
+    "apply_precision": "precision.applying",
+    "find_batch_size": "batch_size.finder",
+    "find_nan": "numerics.nan_search",
+    "guard_model": "numerics.guard",
+    "make_train_step": "train_step.step",
 }
 
 

@@ -7,7 +7,7 @@ from quickfit.causes.compile.missing_tf_function import CAUSE, detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
-from builders import SCRIPT
+from builders import SCRIPT, shown_fix
 from programs import lines, spots
 
 SOURCE = """\
@@ -100,13 +100,13 @@ def test_says_that_it_could_not_look_without_a_count_of_operations():
         detect(eager(ops=None))
 
 
-def test_the_fix_decorates_the_step():
+def test_the_fix_shows_the_page_where_the_code_is_not_recognised():
     signals = eager()
-    shown = fix(detect(signals), signals)
+    shown = shown_fix("missing-tf-function", detect(signals), signals)
     assert shown is not None
     assert shown.kind == FixClass.MAY_CHANGE_RESULTS
-    assert shown.before == "def train_step(x, y):"
-    assert shown.after == "@tf.function\ndef train_step(x, y):"
+    assert not shown.before
+    assert shown.example.startswith("@tf.function\n")
 
 
 def test_the_fix_names_what_needs_values_first():

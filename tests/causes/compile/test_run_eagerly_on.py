@@ -7,7 +7,7 @@ from quickfit.errors import SignalMissing
 from quickfit.findings import Effect, FixClass
 
 import builders
-from builders import COMPILE_LINE, run
+from builders import COMPILE_LINE, run, shown_fix
 from programs import fixed, lines, spots
 
 SMALL_OPS = {"steps": 10, "ops": 4000, "ops_s": 0.4, "median_s": 60e-6, "heavy_s": 0.05}
@@ -44,9 +44,9 @@ def test_the_line_is_that_of_the_argument(monkeypatch):
     assert finding is not None
     assert finding.where is not None
     assert finding.where.line == COMPILE_LINE + 2
-    edit = fix(finding, signals)
+    edit = shown_fix("run-eagerly-on", finding, signals)
     assert edit is not None
-    assert edit.before == "run_eagerly=True,"
+    assert edit.before == "    run_eagerly=True,"
 
 
 def test_says_that_it_could_not_look_when_no_operation_was_counted():
@@ -58,7 +58,7 @@ def test_the_fix_removes_the_argument():
     signals = run(eager=True, eager_ops=SMALL_OPS)
     finding = detect(signals)
     assert finding is not None
-    edit = fix(finding, signals)
+    edit = shown_fix("run-eagerly-on", finding, signals)
     assert edit is not None
     assert edit.before == 'model.compile("adam", loss="mse", run_eagerly=True)'
     assert edit.after == 'model.compile("adam", loss="mse")'
@@ -241,10 +241,10 @@ def test_a_step_that_needs_values_is_only_a_hint():
         ),
         (
             '(\n    "sgd",  # plain\n    run_eagerly=True,  # to debug\n)',
-            '(\n    "sgd",  # plain\n    run_eagerly=False,  # to debug\n)',
+            '(\n    "sgd",  # plain\n)',
         ),
         ('("sgd", loss=("mse"), run_eagerly=True)', '("sgd", loss=("mse"))'),
-        ('(("sgd"), run_eagerly=True)', '(("sgd"), run_eagerly=False)'),
+        ('(("sgd"), run_eagerly=True)', '(("sgd"))'),
     ],
 )
 def test_takes_the_argument_away_or_turns_it_off(before, after):

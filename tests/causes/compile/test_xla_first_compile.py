@@ -2,13 +2,13 @@
 
 import pytest
 
-from quickfit.causes.compile.xla_first_compile import detect, fix
+from quickfit.causes.compile.xla_first_compile import detect
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 from quickfit.signals import Signals
 from traced_runs import traced_run
 
-from builders import COMPILE_LINE, SCRIPT, recording, run
+from builders import COMPILE_LINE, SCRIPT, recording, run, shown_fix
 
 SOURCE = "\n" * (COMPILE_LINE - 1) + 'model.compile("adam", loss="mse", jit_compile=True)\n'
 OPEN = [["input", "float32", [None, None, 8]], ["label", "float32", [None, 1]]]
@@ -114,7 +114,7 @@ def test_says_that_it_could_not_look_when_the_first_step_was_thinned_away():
 
 def test_the_fix_turns_the_argument_off():
     signals = jitted(first_s=1.0, again=OFTEN)
-    shown = fix(detect(signals), signals)
+    shown = shown_fix("xla-first-compile", detect(signals), signals)
     assert shown is not None
     assert shown.kind == FixClass.MAY_CHANGE_RESULTS
     assert shown.before == 'model.compile("adam", loss="mse", jit_compile=True)'
@@ -124,7 +124,7 @@ def test_the_fix_turns_the_argument_off():
 def test_the_fix_says_it_to_keras_which_turns_it_on_by_itself_on_a_gpu():
     text = "\n" * (COMPILE_LINE - 1) + 'model.compile("adam", "mse")\n'
     signals = jitted(first_s=1.0, again=OFTEN, text=text)
-    shown = fix(detect(signals), signals)
+    shown = shown_fix("xla-first-compile", detect(signals), signals)
     assert shown is not None
     assert shown.after == 'model.compile("adam", "mse", jit_compile=False)'
 
@@ -141,6 +141,6 @@ def test_the_fix_of_a_compiled_function_is_in_its_decorator():
     assert finding is not None
     assert finding.where is not None
     assert finding.where.line == 3
-    shown = fix(finding, signals)
+    shown = shown_fix("xla-first-compile", finding, signals)
     assert shown is not None
-    assert shown.after == "@tf.function(jit_compile=False)"
+    assert shown.after == "@tf.function"

@@ -55,3 +55,20 @@ def test_two_pieces_of_evidence_remain_where_no_line_was_seen():
 def test_the_diagnosis_of_the_run_has_it_first():
     diagnosis = diagnose_recording(whole_run(before=(IMPORTS, Seen(8.0, HOT_LINE))).recording)
     assert [f.cause for f in diagnosis.findings] == ["time-before-training"]
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("x, y = prepare(rows)", 'x, y = np.load("prepared.npz").values()'),
+        ("features = self.build(rows, (3, 4))", 'features, = np.load("prepared.npz").values()'),
+        ("rows.append(clean(text))", None),
+        ("x, y = [prepare(row) for row in rows]", None),
+    ],
+)
+def test_the_example_saves_what_the_scripts_own_call_returns(line, read):
+    source = f"import numpy as np\n{line}\nmodel.fit(x, y)\n"
+    signals = whole_run(before=(IMPORTS, Seen(8.0, 2)))
+    signals.recording.main.tables["sources"][0]["text"] = source
+    example = fix(detect(signals), signals).example
+    assert (read in example) if read else ("prepared.npz" not in example)

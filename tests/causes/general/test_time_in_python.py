@@ -7,7 +7,12 @@ from hand_runs import COMPILED, COMPILED_CALL, TF, TRAIN_ON_BATCH, hand_run
 from quickfit.causes.general.time_in_python import detect, fix
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
-from whole_runs import whole_run
+from quickfit.signals import Signals
+from whole_runs import FIT as KERAS_FIT
+from whole_runs import SCRIPT, Seen, finish, see, shift_epochs, whole_run
+
+from builders import FIT_LINE as CALL_LINE
+from builders import recording
 
 LOOP_LINE, PLAY_LINE = 30, 28
 GRADIENT = (f"{TF}/eager/backprop.py", "gradient")
@@ -43,9 +48,33 @@ def test_fires_at_the_line_between_calls_of_fit():
     assert len(finding.evidence) >= 2
 
 
+def between_epochs(each_s, library=()):
+    """Return a `fit` that stands for a time between two epochs, at a line of the script or not."""
+    made = recording(step_s=0.05, steps=120, epochs=4)
+    shift_epochs(made, each_s)
+    standing = (Seen(each_s, CALL_LINE, (*library, KERAS_FIT)),)
+    for epoch in made.main.tables["epochs"]:
+        see(made, epoch["end_s"] - each_s, standing, loop=1)
+    finish(made)
+    return Signals(made)
+
+
+def test_fires_at_the_line_that_runs_between_two_epochs():
+    signals = between_epochs(6.0, ((SCRIPT, "on_epoch_end", PLAY_LINE),))
+    finding = detect(signals)
+    assert finding.where.line == PLAY_LINE
+    assert finding.claims == ("epoch_ends",)
+    spent, each, line = finding.evidence
+    assert each.value == pytest.approx(6.0, rel=0.1)
+    assert spent.value == pytest.approx(24.0, rel=0.1)
+    assert line.value > 0.8  # the rest of its windows was in steps
+    assert "on_epoch_end" in fix(finding, signals).example
+
+
 @pytest.mark.parametrize(
     "signals",
     [
+        pytest.param(between_epochs(6.0), id="Keras itself is between two epochs"),
         pytest.param(
             loop(call_s=0.095, stacks=[((COMPILED_CALL,), LOOP_LINE, 100)]), id="it is short"
         ),

@@ -5,6 +5,7 @@ import pytest
 from quickfit.causes.general.time_in_tracing import detect, fix
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
+from quickfit.signals import Signals
 from traced_runs import traced_run
 from whole_runs import whole_run
 
@@ -68,3 +69,22 @@ def test_the_diagnosis_has_it_first_where_types_change():
     signals = traced(range(10, 30), kind_of="type")
     causes = [f.cause for f in diagnose_recording(signals.recording).findings]
     assert causes[:1] == ["time-in-tracing"]
+
+
+def test_a_function_of_keras_is_made_anew_by_compile():
+    signals = traced(range(10, 30))
+    for row in signals.recording.main.tables["traces"]:
+        row["name"] = "one_step_on_data"
+    finding = detect(signals)
+    assert finding.summary.startswith("`one_step_on_data`, traced 20 times")
+    assert fix(finding, signals).title == "Call `compile()` once, before the loop"
+
+
+def test_traces_at_the_line_of_another_loop_are_not_this_loops():
+    signals = traced(range(10, 30))
+    loops = signals.recording.main.tables["loops"]
+    loops.append({**loops[0], "id": 2, "line": 99, "kind": "train_on_batch"})
+    for row in signals.recording.main.tables["traces"]:
+        row |= {"caller_file": loops[0]["file"], "caller_line": 99}
+    again = Signals(signals.recording)
+    assert detect(again.about(again.loops[0])) is None

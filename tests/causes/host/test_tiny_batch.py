@@ -3,11 +3,11 @@
 import pytest
 
 from hand_runs import COMPILED_CALL, NATIVE, TRAINER, hand_run
-from quickfit.causes.host.tiny_batch import CAUSE, detect, fix
+from quickfit.causes.host.tiny_batch import CAUSE, detect
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
-from builders import BATCH_LINE, START_S, run
+from builders import BATCH_LINE, START_S, run, shown_fix
 from programs import lines, spots
 
 FIT_LINE = 5
@@ -109,7 +109,7 @@ def test_the_fix_changes_the_number():
     signals = fit()
     finding = detect(signals)
     assert finding is not None
-    edit = fix(finding, signals)
+    edit = shown_fix("tiny-batch", finding, signals)
     assert edit is not None
     assert edit.kind == FixClass.MAY_CHANGE_RESULTS
     assert edit.before == "model.fit(x, y, batch_size=2, epochs=4)"

@@ -6,9 +6,9 @@ import pytest
 
 from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
 from quickfit.causes.host.train_on_batch_loop import CAUSE, changes, detect, fix
+from quickfit.code.project import Project
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import FixClass, Location
-from quickfit.fixes.script import Project
 
 from builders import SCRIPT, run
 from programs import lines, spots

@@ -1,12 +1,19 @@
 """`decode-full-size`: fires when far more pixels are decoded than handed on."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.input.decode_full_size import detect, fix
+from quickfit.causes.input.decode_full_size import detect, fix, show_slow_decoding
 from quickfit.findings import FixClass
+from scenes import (
+    MOVING,
+    STUCK,
+)
+from scenes import SCRIPT as SCENE_SCRIPT
 
 import builders
-from builders import MAP_LINE, SCRIPT, run
+from builders import MAP_LINE, SCRIPT, run, shown_fix
 
 TEXT = """\
 def decode(data):
@@ -88,10 +95,10 @@ def test_the_fix_adds_the_ratio_to_the_decoder(monkeypatch):
     signals = run(**SLOW)
     finding = detect(signals)
     assert finding is not None
-    advice = fix(finding, signals)
+    advice = shown_fix("decode-full-size", finding, signals)
     assert advice is not None
-    assert advice.before == "image = tf.io.decode_jpeg(data, channels=3)"
-    assert advice.after == "image = tf.io.decode_jpeg(data, channels=3, ratio=8)"
+    assert not advice.before  # the page's example, because the code is not recognised
+    assert "ratio=" in advice.example
     assert advice.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -100,4 +107,31 @@ def test_the_ratio_leaves_the_image_large_enough(monkeypatch):
     signals = run(**{**SLOW, "source_facts": {"image_sizes": [["jpeg", 400, 900, 40_000]]}})
     images = fix(None, signals)  # what was found is not asked for
     assert images is not None
-    assert "ratio=4" in images.after
+    assert "smaller than 4 times the target" in images.note
+
+
+def test_a_batch_of_large_images_is_told_with_how_far_it_is():
+    found = show_slow_decoding(MOVING["decode-full-size"])
+    assert (found.cause, found.moves) == ("decode-full-size", True)
+    assert "40 of 256 elements, 54 s more" in found.summary
+
+
+def restaged(name, place, **given):
+    stages = list(SCENES[name].stages)
+    stages[place] = dataclasses.replace(stages[place], **given)
+    return changed(name, stages=tuple(stages))
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+def changed(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+def test_a_map_is_known_by_its_text_where_its_operations_are_not():
+    facts = {"function_file": SCENE_SCRIPT, "function_line": 1}
+    named = {SCENE_SCRIPT: "def load(path):\n    return cv2.imread(path)\n"}
+    given = restaged("decode-full-size", 1, facts=facts)
+    assert show_slow_decoding(given) is None
+    assert show_slow_decoding(dataclasses.replace(given, sources=named)) is not None

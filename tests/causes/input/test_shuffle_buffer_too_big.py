@@ -1,13 +1,20 @@
 """`shuffle-buffer-too-big`: fires when epochs begin with reading a bufferful of small elements."""
 
+import dataclasses
+
 import pytest
 
 from pipeline_changes import changed
 from quickfit.causes.input.shuffle_after_decode import detect as detect_after_decode
-from quickfit.causes.input.shuffle_buffer_too_big import detect, fix
+from quickfit.causes.input.shuffle_buffer_too_big import detect, show_shuffle_fill
 from quickfit.findings import FixClass
+from scenes import (
+    MOVING,
+    STUCK,
+    at,
+)
 
-from builders import SHUFFLE_LINE, run
+from builders import SHUFFLE_LINE, run, shown_fix
 
 SLOW = {
     "shuffled": 5000,
@@ -66,12 +73,44 @@ def test_stays_silent_when(given):
     assert detect(run(**given)) is None
 
 
-def test_the_fix_makes_the_buffer_smaller():
+def test_the_fix_shuffles_before_files_are_read():
     signals = run(**SLOW)
     finding = detect(signals)
     assert finding is not None
-    edit = fix(finding, signals)
+    edit = shown_fix("shuffle-buffer-too-big", finding, signals)
     assert edit is not None
-    assert edit.before == "ds = ds.shuffle(500)"
-    assert edit.after == "ds = ds.shuffle(1_000)"
+    assert edit.before == "ds = files.map(decode)\nds = ds.shuffle(500)"
+    assert edit.after == "ds = files.shuffle(500)\nds = ds.map(decode)"
     assert edit.kind is FixClass.MAY_CHANGE_RESULTS
+
+
+def test_a_shuffle_that_fills_is_told_with_how_far_it_is():
+    found = show_shuffle_fill(MOVING["shuffle-buffer-too-big"])
+    assert found.where == at(".shuffle(70_000)")
+    assert "46,432 of 70,000, 9.4 s more" in found.summary
+    assert found.moves
+
+
+def restaged(name, place, **given):
+    stages = list(SCENES[name].stages)
+    stages[place] = dataclasses.replace(stages[place], **given)
+    return changed_live(name, stages=tuple(stages))
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+def changed_live(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"buffered_per_s": 0.0}, id="it is full"),
+        pytest.param({"per_s": 2000.0}, id="it gives as it takes"),
+        pytest.param({"kind": "prefetch"}, id="it is no shuffle"),
+    ],
+)
+def test_a_shuffle_is_not_being_filled_when(given):
+    assert show_shuffle_fill(restaged("shuffle-buffer-too-big", 1, **given)) is None

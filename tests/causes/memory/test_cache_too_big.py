@@ -5,7 +5,7 @@ import pytest
 from memory_runs import filling, flat, memory_run, rising
 from quickfit.causes.memory.cache_too_big import detect, fix
 from quickfit.causes.memory.host_ram_growth import detect as grows_somehow
-from quickfit.diagnosis.memory import memory_severity
+from quickfit.diagnosis.verdict import memory_severity
 
 from builders import MAP_LINE
 

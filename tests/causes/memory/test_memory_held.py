@@ -5,7 +5,7 @@ import pytest
 from memory_runs import LOOP, filling, flat, looks, memory_run, rising
 from quickfit.causes.memory.memory_held import detect, fix
 from quickfit.diagnosis import diagnose_recording
-from quickfit.diagnosis.memory import memory_severity
+from quickfit.diagnosis.verdict import memory_severity
 
 JOINS = """\
 memory = tf.Variable(tf.zeros((0, 64)), shape=(None, 64))

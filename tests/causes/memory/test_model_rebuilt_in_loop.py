@@ -4,7 +4,7 @@ import pytest
 
 from fit_runs import many_fits
 from quickfit.causes.memory.model_rebuilt_in_loop import CAUSE, detect, fix
-from quickfit.diagnosis.memory import memory_severity
+from quickfit.diagnosis.verdict import memory_severity
 from quickfit.recording.schema import columns
 
 from builders import START_S

@@ -1,10 +1,14 @@
 """`swap-thrash`: pages that move, and steps that wait for them; readings made up."""
 
+import dataclasses
+
 import pytest
 
 from memory_runs import flat, memory_run, rising
-from quickfit.causes.memory.swap_thrash import detect, fix
+from quickfit.causes.memory.swap_thrash import detect, fix, show_swapping
 from quickfit.errors import SignalMissing
+from quickfit.liveness.scene import Machine
+from scenes import STUCK
 
 THRASH = {
     "system_swapped_bytes": rising(5e7),
@@ -45,3 +49,22 @@ def test_stays_silent_when(change):
 def test_a_system_that_does_not_tell_is_not_checked():
     with pytest.raises(SignalMissing):
         detect(memory_run(**{**THRASH, "memory_pressure": None}))
+
+
+def test_memory_in_swap_is_told_with_what_goes_in_and_out():
+    found = show_swapping(STUCK["swap-thrash"])
+    assert found.cause == "swap-thrash"
+    assert "30 MB a second go in and out" in found.summary
+    assert found.moves
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        pytest.param(Machine(), id="the system does not tell"),
+        pytest.param(Machine(major_faults_per_s=900.0), id="files that are read"),
+        pytest.param(Machine(swapped_bytes_per_s=3e7), id="another program swaps"),
+    ],
+)
+def test_swap_is_not_the_reason_with(machine):
+    assert show_swapping(dataclasses.replace(STUCK["swap-thrash"], machine=machine)) is None

@@ -1,12 +1,17 @@
 """Slow steps are matched to what they coincide with, and only to that."""
 
+import random
+
 import pytest
 
 from quickfit.causes.spikes.spikes import CAUSE, detect, fix
+from quickfit.causes.spikes.spikes.reasons import input_reason
+from quickfit.causes.spikes.spikes.windows import Coincidence, Windows, seen_in, spans_of
 from quickfit.findings import FixClass, Symptom
+from quickfit.signals.spikes import Spike
 from spiky_runs import CALL, EVALUATE, FIT, HOOK, NEXT, SAVE, spiky
 
-from builders import SCRIPT, run
+from builders import MAP_LINE, SCRIPT, SHUFFLE_LINE, run
 
 LOG = (SCRIPT, 11, "on_train_batch_end", 1)
 PLOT = (SCRIPT, 20, "<module>", 1)
@@ -167,3 +172,129 @@ def test_stays_silent_when(signals):
 )
 def test_does_not_blame_what_happens_as_often_without_a_slow_step(signals):
     assert "nothing that was measured" in detect(signals).summary
+
+
+def why(signals):
+    spikes = signals.spikes
+    return input_reason(signals, spikes, seen_in(signals, spikes))
+
+
+def test_a_wait_is_named_with_the_slowest_stage():
+    found = why(spiky(waits=True))
+    assert (found.kind, found.hits, found.measured, found.part) == ("input", 10, 10, "input_wait")
+    assert found.where.line == 13
+
+
+def test_time_in_the_call_that_is_no_wait_is_not_input():
+    assert why(spiky(waits=False)) is None
+
+
+def test_a_step_that_always_waits_does_not_make_slow_steps_wait():
+    signals = spiky(waits=False)
+    for row in signals.process.rows("pipelines"):
+        row["gap_s"] -= 0.015 * row["gaps"]
+    assert why(signals) is None
+
+
+def test_a_shuffle_that_refills_is_named():
+    signals = spiky(waits=True)
+    spikes = signals.spikes.spikes
+    for row in signals.process.rows("pipelines"):
+        full = any(0 <= row["at_s"] - spike.end_s <= 0.5 for spike in spikes)
+        for node in row["nodes"]:
+            node[8] = (500 if full else 20) if node[1] == "Shuffle" else node[8]
+        row["nodes"] = [list(node) for node in row["nodes"]]
+    found = why(signals)
+    assert (found.kind, found.where.line) == ("shuffle", SHUFFLE_LINE)
+
+
+def test_a_cache_that_is_filled_in_the_first_epoch_is_named():
+    signals = spiky(waits=True, is_cached=True, until=280)
+    for row in signals.process.rows("steps"):
+        row["epoch"] = 1 if row["step"] < 300 else 2
+    found = why(signals)
+    assert (found.kind, found.where.line) == ("cache", MAP_LINE)
+
+
+def test_the_line_of_a_generator_that_is_slow_now_and_then_is_named():
+    signals = spiky(waits=True, input="generator")
+    process = signals.process
+    process.tables["frames"] += [
+        {"id": 90, "file": SCRIPT, "line": 6, "function": "batches", "is_user": 1},
+        {"id": 91, "file": SCRIPT, "line": 7, "function": "batches", "is_user": 1},
+    ]
+    process.tables["stacks"] += [
+        {"id": 90, "role": "input", "frames": [90]},
+        {"id": 91, "role": "input", "frames": [91]},
+    ]
+    spikes = signals.spikes.spikes
+    rows = []
+    for at_s in sorted({row["at_s"] for row in process.rows("samples")}):
+        slow_s = sum(max(min(s.end_s, at_s) - max(s.begin_s, at_s - 0.5), 0.0) for s in spikes)
+        seen = ((90, round(20 * slow_s)), (91, 10 - round(20 * slow_s)))
+        rows += [{"at_s": at_s, "stack": n, "loop": 1, "seen": k} for n, k in seen if k > 0]
+    process.tables["samples"] = sorted([*process.rows("samples"), *rows], key=lambda r: r["at_s"])
+    assert why(signals).where.line == 6
+
+
+SPANS = spans_of([n * 0.5 for n in range(101)])
+SPIKES = [Spike(n, at_s, at_s + 0.3, 0.28) for n, at_s in enumerate((3.3, 11.4, 22.1, 37.9, 44.4))]
+
+
+def slow_s(span):
+    return sum(max(min(s.end_s, span[1]) - max(s.begin_s, span[0]), 0.0) for s in SPIKES)
+
+
+def test_tells_the_rate_of_slow_seconds_from_that_of_usual_ones():
+    windows = Windows(SPANS, SPIKES)
+    values = [2.0 * (0.5 - slow_s(span)) + 7.0 * slow_s(span) for span in SPANS]
+    assert windows.rates(dict(enumerate(values))) == pytest.approx((2.0, 7.0))
+
+
+def test_a_spike_over_several_windows_is_shared_between_them():
+    windows = Windows(SPANS, [Spike(1, 1.2, 2.9, 1.6)])
+    assert sum(windows.slow_s) == pytest.approx(1.7)
+    assert [n for n, inside in enumerate(windows.inside) if inside] == [2, 3, 4, 5]
+
+
+def test_windows_that_are_all_alike_tell_nothing():
+    spikes = [Spike(n, n * 0.5 + 0.1, n * 0.5 + 0.3, 0.2) for n in range(100)]
+    assert Windows(SPANS, spikes).rates(dict.fromkeys(range(100), 1.0)) is None
+
+
+def test_no_slow_step_in_any_window_tells_nothing():
+    assert (
+        Windows(SPANS, [Spike(1, 900.0, 901.0, 1.0)]).rates(dict.fromkeys(range(100), 1.0)) is None
+    )
+
+
+def test_counts_what_happened_with_and_without():
+    windows = Windows(SPANS, SPIKES)
+    happened = [slow_s(span) > 0.1 or number == 50 for number, span in enumerate(SPANS)]
+    found = windows.coincidence(happened)
+    assert (found.hits, found.spikes, found.others, found.hit_share) == (5, 5, 1, 1.0)
+    assert not found.is_by_chance
+
+
+def test_what_happens_all_the_time_is_chance():
+    assert Coincidence(hits=10, spikes=10, others=80, windows=90).is_by_chance
+    assert Coincidence(hits=3, spikes=3, others=0, windows=1).is_by_chance
+    assert not Coincidence(hits=9, spikes=10, others=4, windows=90).is_by_chance
+
+
+def test_many_spikes_do_not_overflow():
+    assert not Coincidence(hits=4000, spikes=5000, others=10, windows=90).is_by_chance
+
+
+def test_chance_alone_is_seldom_taken_for_a_reason():
+    rng = random.Random(0)
+    windows = Windows(SPANS, SPIKES)
+    wrong = 0
+    for _ in range(500):
+        found = windows.coincidence([rng.random() < 0.3 for _ in SPANS])
+        wrong += not found.is_by_chance and found.hit_share >= 0.5
+    assert wrong <= 10
+
+
+def test_a_reading_after_a_long_pause_is_no_window():
+    assert spans_of([0.0, 0.5, 60.0]) == [(0.0, 0.5), (60.0, 60.0)]

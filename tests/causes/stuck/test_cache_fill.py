@@ -1,9 +1,16 @@
 """`cache-fill`: a cache that is filled before the first step, or locked by a killed run."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.stuck.cache_fill import CAUSE, detect, fix
+from quickfit.causes.stuck.cache_fill import CAUSE, detect, fix, show_cache_fill
 from quickfit.findings import FixClass, Symptom
+from scenes import (
+    MOVING,
+    STUCK,
+    at,
+)
 from silences import noted, quiet_run
 
 from builders import SCRIPT, run
@@ -86,3 +93,31 @@ def test_the_fix_of_a_filling_shows_a_shuffle_before_it():
 )
 def test_stays_silent_on(signals):
     assert detect(signals) is None
+
+
+def test_a_cache_that_fills_before_the_first_batch_is_told_with_how_far_it_is():
+    found = show_cache_fill(MOVING["cache-fill"])
+    assert found.where == at(".cache()")
+    assert "3,000 of 12,000 elements, 45 s more" in found.summary
+    assert found.moves
+
+
+def restaged(name, place, **given):
+    stages = list(SCENES[name].stages)
+    stages[place] = dataclasses.replace(stages[place], **given)
+    return changed(name, stages=tuple(stages))
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+def changed(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+def test_a_cache_from_which_batches_come_keeps_nobody_waiting():
+    assert show_cache_fill(restaged("cache-fill", 0, per_s=6.0)) is None
+
+
+def test_a_small_shuffle_behind_a_cache_is_not_the_caches_doing():
+    assert show_cache_fill(restaged("cache-fill", 1, size=500)) is None

@@ -1,10 +1,24 @@
 """`empty-input`: nothing to train on, seen while it went round, or when it was over at once."""
 
+import dataclasses
+
 import pytest
 
 from growing import node
-from quickfit.causes.stuck.empty_input import detect, fix
+from quickfit.causes.stuck.empty_input import detect, fix, show_all_filtered, show_empty_loop
 from quickfit.diagnosis import diagnose_recording
+from scenes import (
+    MOVING,
+    STUCK,
+    TWINS,
+    at,
+    library,
+    line_of,
+    making,
+    scene,
+    user,
+)
+from scenes import SCRIPT as SCENE_SCRIPT
 from silences import noted, quiet_run
 
 from builders import FIT_LINE, SCRIPT, run
@@ -144,3 +158,90 @@ def test_stays_silent_on(signals):
 def test_the_fix_raises_where_the_list_is_made():
     signals = quiet_run(noted("empty-input"))
     assert "raise FileNotFoundError" in fix(detect(signals), signals).example
+
+
+def test_a_loop_over_nothing_is_told_with_its_inner_line():
+    found = show_empty_loop(STUCK["empty-input"])
+    assert (found.cause, found.where, found.is_certain) == ("empty-input", at("for path in"), True)
+
+
+def changed(name, **given):
+    return dataclasses.replace(STUCK[name], **given)
+
+
+def test_a_loop_of_which_one_line_alone_is_seen_is_told_after_the_limit_only():
+    lines = ((SCENE_SCRIPT, line_of("for path"), 80),)
+    maker = dataclasses.replace(STUCK["empty-input"].threads[1], lines=lines)
+    found = show_empty_loop(changed("empty-input", threads=(maker,)))
+    assert not found.is_certain
+
+
+def chunks(source, library_file):
+    """Return a generator that stands at a loop which asks a library for its next item."""
+    frames = (library(library_file), user("for part in", source=source))
+    maker = making(*frames, lines=((SCENE_SCRIPT, 3, 80),), cores=1.0, waits_in="")
+    return scene(threads=(maker,), sources={SCENE_SCRIPT: source})
+
+
+def test_a_loop_that_waits_for_a_library_is_not_empty():
+    lines = ("def batches():", " while True:", "  for part in read_csv(path):", "   yield 1")
+    source = "\n".join(lines)
+    assert show_empty_loop(chunks(source, "pandas/io/parsers.py")) is None
+    listing = source.replace("read_csv(path)", 'glob("*.jpeg")')
+    assert show_empty_loop(chunks(listing, "python3.11/glob.py")) is not None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"lines": ((SCENE_SCRIPT, line_of("for path"), 19),)}, id="too few looks"),
+        pytest.param({"cores": 0.1}, id="it sleeps"),
+        pytest.param(
+            {
+                "lines": (
+                    (SCENE_SCRIPT, line_of("for path"), 80),
+                    (SCENE_SCRIPT, line_of("yield image"), 1),
+                )
+            },
+            id="its body runs",
+        ),
+    ],
+)
+def test_a_loop_is_not_empty_when(given):
+    maker = dataclasses.replace(STUCK["empty-input"].threads[1], **given)
+    threads = (STUCK["empty-input"].threads[0], maker)
+    assert show_empty_loop(changed("empty-input", threads=threads)) is None
+
+
+def test_a_filter_that_drops_all_is_told_with_how_many():
+    found = show_all_filtered(STUCK["empty-input, filtered"])
+    assert (found.cause, found.where) == ("empty-input", at(".filter("))
+    assert "none of 9,000 elements" in found.summary
+    assert found.is_certain
+
+
+def restaged(name, place, **given):
+    stages = list(SCENES[name].stages)
+    stages[place] = dataclasses.replace(stages[place], **given)
+    return changed_live(name, stages=tuple(stages))
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+def changed_live(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+def test_a_filter_that_has_dropped_some_hundred_is_given_half_a_minute():
+    some = restaged("empty-input, filtered", 2, elements=600)
+    assert show_all_filtered(some).is_certain is False
+    assert show_all_filtered(dataclasses.replace(some, quiet_s=31.0)).is_certain
+
+
+def test_a_filter_that_lets_one_through_is_not_told():
+    assert show_all_filtered(TWINS["empty-input, filtered"]) is None
+
+
+def test_a_filter_that_has_seen_little_is_not_told():
+    assert show_all_filtered(restaged("empty-input, filtered", 2, elements=150)) is None

@@ -1,9 +1,33 @@
 """`generator-never-yields`: what was said while the run was quiet is what the report says."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.stuck.generator_never_yields import CAUSE, detect, fix
+from quickfit.causes.stuck.generator_never_yields import (
+    CAUSE,
+    _how_often,
+    detect,
+    fix,
+    show_silent_generator,
+    show_swallowed_errors,
+)
 from quickfit.findings import Effect, FixClass, Symptom
+from scenes import (
+    SCRIPT,
+    STUCK,
+    TWINS,
+    at,
+    fit,
+    library,
+    main_in_fit,
+    making,
+    raised,
+    scene,
+    thread,
+    user,
+)
+from scenes import generator as scene_generator
 from silences import noted, quiet_run
 
 from builders import run
@@ -298,3 +322,102 @@ def test_gives_the_error_a_name(before, after):
 )
 def test_offers_no_change_where_it_could_end_a_run_that_works(text):
     assert [spot.change for spot in spots(CAUSE, text)] == [None]
+
+
+def test_the_exception_its_line_and_how_often_are_told():
+    found = show_swallowed_errors(STUCK["generator-never-yields"])
+    assert found.is_certain
+    assert (found.where, found.also) == (at("image = load(path)"), at("except Exception"))
+    assert "FileNotFoundError is raised and swallowed 4,500 times a second" in found.summary
+    assert "batch 1 never comes" in found.summary
+    assert "No such file or directory: 'a.jpg'" in found.summary
+
+
+def changed(name, **given):
+    return dataclasses.replace(STUCK[name], **given)
+
+
+def test_a_generator_that_skips_most_files_is_given_until_the_limit():
+    """Nine of ten files are missing, and the tenth takes a third of a second."""
+    one = raised(6)
+    found = show_swallowed_errors(changed("generator-never-yields", raised=(one,), still_s=10.0))
+    assert not found.is_certain
+
+
+def test_a_loop_of_the_scripts_own_over_a_generator_that_swallows_is_told_after_the_limit():
+    inside = (user("image = load(path)"), user("answer = input", "<module>"))
+    main = thread("main", *inside, cores=1.0, waits_in="")
+    found = show_swallowed_errors(scene(threads=(main,), raised=(raised(),)))
+    assert (found.cause, found.is_certain) == ("generator-never-yields", False)
+
+
+def test_data_that_is_read_with_errors_before_any_loop_is_no_generator():
+    main = thread("main", user("text = open", "read"), cores=1.0, waits_in="")
+    assert show_swallowed_errors(scene(threads=(main,), raised=(raised(),))) is None
+
+
+def test_a_long_message_is_cut_and_kept_on_one_line():
+    one = dataclasses.replace(raised(), message="no\nsuch " + "x" * 500)
+    found = show_swallowed_errors(changed("generator-never-yields", raised=(one,)))
+    assert "\n" not in found.summary
+    assert len(found.summary) < 250
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"raised": (raised(4),)}, id="few exceptions"),
+        pytest.param({"raised": ()}, id="none was looked at"),
+        pytest.param({"raised": (raised(place=None),)}, id="none of the user's lines"),
+        pytest.param({"still_s": 0.1}, id="something came meanwhile"),
+    ],
+)
+def test_swallowed_exceptions_are_no_reason_with(given):
+    assert show_swallowed_errors(changed("generator-never-yields", **given)) is None
+
+
+def test_exceptions_of_a_run_without_any_python_input_are_no_reason():
+    threads = (main_in_fit(),)
+    assert show_swallowed_errors(scene(loop=fit(), threads=threads, raised=(raised(),))) is None
+
+
+def test_a_generator_that_sleeps_is_told_with_its_line_and_what_it_waits_in():
+    found = show_silent_generator(STUCK["generator-never-yields, asleep"])
+    assert found.where == at("image = load(path)")
+    assert (
+        "has given 5 batches and no more: it waits at train.py:7 (clock_nanosleep)" in found.summary
+    )
+    assert not found.is_certain  # it may come back
+
+
+def test_a_generator_that_has_given_batches_and_now_only_computes_is_told():
+    maker = making(user("image = load(path)"), cores=1.0, waits_in="", share=0.4)
+    found = show_silent_generator(
+        scene(loop=fit(), threads=(maker,), inputs=(scene_generator(batches=5),))
+    )
+    assert "runs and gives nothing" in found.summary
+
+
+def test_a_busy_first_batch_that_will_be_given_is_waited_for():
+    assert show_silent_generator(TWINS["generator-never-yields, asleep"]) is None
+
+
+def test_the_first_batch_of_a_loop_without_a_yield_is_not_waited_for():
+    source = "def batches():\n    while True:\n        collect()\n    yield 1\n"
+    peek = (
+        user("collect()", source=source),
+        library("keras/src/trainers/data_adapters/generator_data_adapter.py", "peek"),
+    )
+    main = thread("main", *peek, cores=1.0, waits_in="")
+    found = show_silent_generator(scene(threads=(main,), sources={SCRIPT: source}))
+    assert found.cause == "generator-never-yields"
+
+
+def test_a_generator_that_sleeps_here_and_there_moves():
+    maker = making(user("image = load(path)"), share=0.4, waits_in="clock_nanosleep")
+    given = scene(loop=fit(), threads=(maker,), inputs=(scene_generator(batches=5),))
+    assert show_silent_generator(given) is None
+
+
+def test_a_rate_below_one_a_second_is_told_in_words():
+    assert _how_often(0.2) == "again and again"

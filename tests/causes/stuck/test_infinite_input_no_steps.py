@@ -1,9 +1,20 @@
 """`infinite-input-no-steps`: what was said while the run was quiet is what the report says."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.stuck.infinite_input_no_steps import CAUSE, detect, fix
+from quickfit.causes.stuck.infinite_input_no_steps import CAUSE, detect, fix, show_endless_epoch
 from quickfit.findings import Effect, FixClass, Symptom
+from scenes import (
+    MOVING,
+    SCRIPT,
+    SOURCE,
+    STUCK,
+    at,
+    fit,
+    generator,
+)
 from silences import noted, quiet_run
 
 from builders import run
@@ -209,3 +220,86 @@ def test_takes_a_repeat_away_that_is_for_this_call_alone(before, after):
 )
 def test_offers_no_change_where_others_may_need_it(code):
     assert [s.change for s in spots(CAUSE, HEAD + code)] == [None]
+
+
+def test_endless_training_data_without_steps_is_told_at_the_fit_with_the_repeat():
+    found = show_endless_epoch(STUCK["infinite-input-no-steps"])
+    assert (found.where, found.also) == (at("model.fit("), at(".repeat()"))
+    assert "the epoch never ends" in found.summary
+    assert "`steps_per_epoch` is not given" in found.summary
+    assert found.is_certain
+
+
+def changed(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+def test_endless_validation_data_is_told_with_the_batches_so_far():
+    loop = fit(phase="validation", facts={"steps": 100, "steps_per_epoch": 100})
+    found = show_endless_epoch(changed("infinite-input-no-steps", loop=loop))
+    assert "the validation never ends" in found.summary
+    assert found.evidence[0].value == 900
+
+
+def test_an_endless_generator_is_told_beside_the_fit():
+    given = {"stages": (), "inputs": (generator(batches=900),)}
+    found = show_endless_epoch(changed("infinite-input-no-steps", **given))
+    assert found.also == at("def batches")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"steps_per_epoch": 100}, {"steps": 100}],
+    ids=["steps_per_epoch", "steps, known before the first one"],
+)
+def test_an_epoch_with_a_number_of_steps_ends(facts):
+    loop = fit(steps=900, lasted_s=600.0, facts=facts)
+    assert show_endless_epoch(changed("infinite-input-no-steps", loop=loop)) is None
+
+
+def test_a_validation_with_a_number_of_steps_ends():
+    loop = fit(phase="validation", facts={"validation_steps": 10})
+    assert show_endless_epoch(changed("infinite-input-no-steps", loop=loop)) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"loop": None}, id="no loop"),
+        pytest.param({"loop": dataclasses.replace(fit(), kind="custom")}, id="the script's own"),
+        pytest.param({"stages": ()}, id="nothing is known of the data"),
+        pytest.param({"still_s": 9.0}, id="the data no longer comes"),
+        pytest.param(
+            {"sources": {SCRIPT: SOURCE + "self.model.stop_training = True\n"}},
+            id="a callback may end it",
+        ),
+    ],
+)
+def test_an_epoch_is_not_called_endless_with(given):
+    assert show_endless_epoch(changed("infinite-input-no-steps", **given)) is None
+
+
+def restaged(name, place, **given):
+    stages = list(SCENES[name].stages)
+    stages[place] = dataclasses.replace(stages[place], **given)
+    return changed(name, stages=tuple(stages))
+
+
+@pytest.mark.parametrize("cardinality", [-2, 500])
+def test_data_that_ends_or_may_end_is_not_called_endless(cardinality):
+    assert (
+        show_endless_epoch(restaged("infinite-input-no-steps", 0, cardinality=cardinality)) is None
+    )
+
+
+def test_slow_steps_over_endless_data_still_come():
+    given = changed("infinite-input-no-steps", still_s=9.0, longest_s=8.0)
+    assert show_endless_epoch(given) is not None
+
+
+def test_an_endless_epoch_is_certain_only_after_a_while():
+    given = changed("infinite-input-no-steps", loop=fit(lasted_s=3.0))
+    assert show_endless_epoch(given).is_certain is False

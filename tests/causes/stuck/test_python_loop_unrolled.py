@@ -1,9 +1,16 @@
 """`python-loop-unrolled`: what was said while the run was quiet is what the report says."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.stuck.python_loop_unrolled import CAUSE, detect, fix
+from quickfit.causes.stuck.python_loop_unrolled import CAUSE, detect, fix, show_unrolled_loop
 from quickfit.findings import FixClass, Symptom
+from scenes import (
+    MOVING,
+    STUCK,
+    at,
+)
 from silences import noted, quiet_run
 
 from builders import run
@@ -41,3 +48,31 @@ def test_the_fix_shows_code_that_keeps_the_loop_a_loop():
     shown = fix(detect(signals), signals)
     assert shown.kind == FixClass.SHOW_ONLY
     assert "tf.range(" in shown.example
+
+
+def test_an_unrolled_loop_is_told_at_the_loop():
+    found = show_unrolled_loop(STUCK["python-loop-unrolled"])
+    assert found.where == at("for i in range")
+    assert "31,000 operations so far" in found.summary
+    assert (found.is_certain, found.moves) == (True, True)
+
+
+def changed(name, **given):
+    return dataclasses.replace(SCENES[name], **given)
+
+
+SCENES = {**STUCK, **MOVING}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"operations": 400}, id="a small graph"),
+        pytest.param({"since_s": 995.0}, id="a short trace"),
+        pytest.param({"place": None}, id="no line of the user's"),
+        pytest.param({"place": at("return state")}, id="no loop"),
+    ],
+)
+def test_no_loop_is_unrolled_with(given):
+    tracing = dataclasses.replace(STUCK["python-loop-unrolled"].tracing, **given)
+    assert show_unrolled_loop(changed("python-loop-unrolled", tracing=tracing)) is None

@@ -1,9 +1,12 @@
 """`unguarded-spawn`: what was said while the run was quiet is what the report says."""
 
+import dataclasses
+
 import pytest
 
-from quickfit.causes.stuck.unguarded_spawn import CAUSE, detect, fix
+from quickfit.causes.stuck.unguarded_spawn import CAUSE, detect, fix, show_script_run_again
 from quickfit.findings import FixClass, Symptom
+from scenes import STUCK, TWINS
 from silences import noted, quiet_run
 
 from builders import run
@@ -41,3 +44,26 @@ def test_the_fix_shows_code_that_has_the_guard():
     shown = fix(detect(signals), signals)
     assert shown.kind == FixClass.SHOW_ONLY
     assert 'if __name__ == "__main__":' in shown.example
+
+
+def test_workers_that_run_the_script_again_are_told_with_the_line_that_starts_them():
+    found = show_script_run_again(STUCK["unguarded-spawn"])
+    assert found.where.text.startswith("pool = ")
+    assert found.also.text == "import tensorflow as tf"
+    assert found.is_certain
+
+
+def test_workers_of_a_guarded_script_import_it_and_that_is_fine():
+    assert show_script_run_again(TWINS["unguarded-spawn"]) is None
+
+
+def changed(name, **given):
+    return dataclasses.replace(STUCK[name], **given)
+
+
+def test_one_young_worker_of_a_script_that_moves_is_no_reason():
+    assert show_script_run_again(changed("unguarded-spawn", children_born=1, still_s=0.5)) is None
+
+
+def test_without_the_scripts_text_nothing_is_said_of_its_guard():
+    assert show_script_run_again(changed("unguarded-spawn", sources={})) is None

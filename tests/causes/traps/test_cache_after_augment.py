@@ -2,10 +2,10 @@
 
 import pytest
 
-from quickfit.causes.traps.cache_after_augment import CAUSE
+from quickfit.causes.traps.cache_after_augment import CAUSE, mixes
 from quickfit.findings import Effect, FixClass
 
-from programs import fixed, lines, spots
+from programs import fixed, lines, program_of, spots
 
 HEAD = """import tensorflow as tf
 import keras
@@ -253,3 +253,26 @@ def test_stays_silent_on_calls_of_a_helper(before, after):
     source = {"build.py": BUILD, "run.py": RUN.replace(before, after)}
     assert source["run.py"] != RUN
     assert lines(CAUSE, source, "build.py") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return x + draw((3,))", True),
+        ("return x + draw(shape(x))", True),
+        ("noise = draw((3,))\n    return x + noise", True),
+        ("if draw(()) > 0.5:\n        x = flip(x)\n    return x", True),
+        ("angle = draw(())\n    return turn(x, angle)", True),
+        ("return draw((8, 8)), x", False),
+        ("picture = draw((8, 8))\n    return picture * 2.0, x", False),
+        ("return draw((8, 8))", False),
+    ],
+)
+def test_tells_a_change_from_made_up_data(body, expected):
+    module = program_of(f"def f(x):\n    {body}\n").module("/project/train.py")
+    assert mixes(module, module.calls("draw")[0]) is expected
+
+
+def test_a_draw_outside_of_functions_changes_nothing():
+    module = program_of("x = 1 + draw()\n").module("/project/train.py")
+    assert not mixes(module, module.calls("draw")[0])

@@ -169,7 +169,7 @@ def test_stays_silent_on(text):
     [
         ("decode_image(raw)", "decode_image(raw, expand_animations=False)"),
         ("decode_image(raw, 3)", "decode_image(raw, 3, expand_animations=False)"),
-        ("decode_image((raw),)", "decode_image((raw), expand_animations=False)"),
+        ("decode_image((raw),)", "decode_image((raw), expand_animations=False,)"),
         (
             "decode_image(\n        raw,  # bytes\n        channels=3,  # (RGB)\n    )",
             "decode_image(\n        raw,  # bytes\n        channels=3,  # (RGB)\n"

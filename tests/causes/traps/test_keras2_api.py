@@ -5,10 +5,20 @@ from pathlib import Path
 import pytest
 
 from quickfit.causes.traps.keras2_api import CAUSE
+from quickfit.causes.traps.keras2_api.file_names import refused_names
+from quickfit.causes.traps.keras2_api.tables import (
+    INSTEAD,
+    MOVED_MODULES,
+    PLAIN_ONLY,
+    TF_ONLY,
+    Gone,
+    gone,
+)
+from quickfit.causes.traps.keras2_api.text import gone_arguments, gone_members, gone_names
+from quickfit.code.edits import apply_edits, merge_edits
 from quickfit.findings import Effect, FixClass
-from quickfit.fixes.change import merged, patched
 
-from programs import lines, spots
+from programs import lines, program_of, spots
 
 EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "keras2-api"
 TF = "import tensorflow as tf\n"
@@ -17,7 +27,9 @@ MODEL = KERAS + "model = keras.Sequential([keras.layers.Dense(1)])\n"
 
 
 def fixed(text):
-    return patched(text, merged([spot.change for spot in spots(CAUSE, text) if spot.change]))
+    return apply_edits(
+        text, merge_edits([spot.change for spot in spots(CAUSE, text) if spot.change])
+    )
 
 
 # -- names ----------------------------------------------------------------------------------
@@ -350,3 +362,211 @@ def test_a_file_of_the_program_may_be_called_keras():
 def test_turns_the_example_into_its_pair():
     text = fixed((EXAMPLES / "slow.py").read_text())
     assert text.split("\n", 1)[1] == (EXAMPLES / "fixed.py").read_text().split("\n", 1)[1]
+
+
+HEAD = "import os\nimport keras\nfrom pathlib import Path\nmodel = keras.Sequential()\n"
+
+
+def endings(text):
+    program = program_of(HEAD + text)
+    module = program.module("/project/train.py")
+    return [each.endings[0] for each in refused_names(program, module)]
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        ("model.save('a')\n", ".keras"),
+        ("model.save(f'{a}/b')\n", ".keras"),
+        ("model.save(os.path.join(a, 'h5'))\n", ".keras"),
+        ("model.save(str(Path('a') / 'b'))\n", ".keras"),
+        ("model.save('a' if b else 'c')\n", ".keras"),
+        ("model.save_weights('a.h5')\n", ".weights.h5"),
+        ("model.save_weights(Path('weights.h5'))\n", ".weights.h5"),
+        ("keras.callbacks.ModelCheckpoint('a.hdf5')\n", ".keras"),
+        ("keras.callbacks.ModelCheckpoint('a.keras', save_weights_only=True)\n", ".weights.h5"),
+    ],
+)
+def test_knows_names_that_are_refused(text, ending):
+    assert endings(text) == [ending]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("model.save('a.keras')\n", "model.save('a.hdf5')\n", "model.save(a)\n"),
+        *("model.save(f'a.{b}')\n", "model.save(a + 'h5')\n", "model.save('a' if b else c)\n"),
+        *("model.save('a', zipped=False)\n", "model.save('hf://a')\n", "model.save(**a)\n"),
+        *("model.save_weights(a + '.h5')\n", "figure.save('a')\n", "model.save('')\n"),
+        "keras.callbacks.ModelCheckpoint('a.keras', save_weights_only=a)\n",
+    ],
+)
+def test_knows_names_that_may_be_taken(text):
+    assert endings(text) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("keras.layers.core.Dense", Gone("keras.layers.core", "keras.layers")),
+        (
+            "tensorflow.keras.layers.core.Dense",
+            Gone("tensorflow.keras.layers.core", "tensorflow.keras.layers"),
+        ),
+        ("keras.engine.topology.Layer", Gone("keras.engine.topology", "keras.layers")),
+        ("keras.backend.mean", Gone("keras.backend.mean", "tensorflow.keras.backend.mean")),
+        ("tensorflow.log", Gone("tensorflow.log", "tensorflow.math.log")),
+        ("tensorflow.contrib.slim", Gone("tensorflow.contrib")),
+    ],
+)
+def test_says_what_is_gone(name, found):
+    assert gone(name) == found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("keras.layers.Dense", "tensorflow.keras.backend.mean", "tensorflow.math.log", "keras"),
+        *("tensorflow.compat.v1.placeholder", "numpy.log", "keras.losses.mean_squared_error", ""),
+    ],
+)
+def test_says_nothing_of_what_there_is(name):
+    assert gone(name) is None
+
+
+def test_what_takes_the_place_is_not_gone_itself():
+    tables = (MOVED_MODULES, PLAIN_ONLY, INSTEAD)
+    assert [new for table in tables for new in table.values() if gone(new)] == []
+    of_tf = [f"tensorflow.{new}" for new in TF_ONLY.values()]
+    assert [new for new in of_tf if gone(new)] == []
+
+
+HEAD_GONE_ARGUMENTS = "import keras\nfrom keras import layers\nmodel = keras.Sequential()\n"
+
+
+def found(text):
+    program = program_of(HEAD_GONE_ARGUMENTS + text)
+    return list(gone_arguments(program, program.module("/project/train.py")))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ignored"),
+    [
+        ("keras.optimizers.SGD(lr=1)\n", False),
+        ("keras.optimizers.SGD(decay=1e-4)\n", True),
+        ("keras.optimizers.SGD(decay=RATE)\n", False),
+        ("layers.Conv2D(3, 3, border_mode='same')\n", False),
+        ("layers.BatchNormalization(fused=True)\n", False),
+        ("model.compile('sgd', target_tensors=[a])\n", False),
+    ],
+)
+def test_tells_of(text, is_ignored):
+    each = found(text)
+    if "RATE" in text:  # nobody knows what it is
+        assert each == []
+    else:
+        assert [one.is_ignored for one in each] == [is_ignored]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keras.optimizers.SGD(learning_rate=1)\n",
+        "make(lr=1, decay=2, weights=3)\n",
+        "layers.Embedding(1, 2, weights=[m])\n",
+        "layers.Input(batch_size=3)\n",
+        "thing.compile(target_tensors=[a])\n",
+        "keras.callbacks.EarlyStopping(mode='min')\n",
+    ],
+)
+def test_says_nothing_of(text):
+    assert found(text) == []
+
+
+def test_takes_neighbours_away_at_once():
+    text = "keras.callbacks.TensorBoard(write_grads=True, batch_size=3)\n"
+    one, other = found(text)
+    assert one.edits == other.edits
+    assert len(one.edits) == 1
+
+
+HEAD_GONE_MEMBERS = "import keras\nmodel = keras.Sequential()\n"
+
+
+def told(text):
+    program = program_of(HEAD_GONE_MEMBERS + text)
+    return [each.told for each in gone_members(program, program.module("/project/train.py"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model.predict_classes(x)\n", "`predict_classes` of models"),
+        ("model.optimizer.minimize(loss, v)\n", "`minimize` of optimizers"),
+        ("keras.metrics.Mean().reset_states()\n", "`reset_states` of metrics"),
+        ("keras.optimizers.legacy.SGD()\n", "`legacy.SGD` cannot be made"),
+        ("print(model.optimizer.lr)\n", "`model.optimizer` has no `lr`"),
+    ],
+)
+def test_tells_of_gone_members(text, words):
+    (each,) = told(text)
+    assert words in each
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model.predict(x)\n",
+        "isinstance(model.optimizer, keras.optimizers.legacy.Optimizer)\n",
+        "scipy.optimize.minimize(f, x)\n",
+        "keras.metrics.Mean().reset_state()\n",
+        "args.lr\nself.lr = 1\n",
+        "model.get_weights()\n",
+        "model.optimizer.learning_rate = 1\n",
+    ],
+)
+def test_says_nothing_of_gone_members(text):
+    assert told(text) == []
+
+
+def found_gone_names(text):
+    program = program_of(text)
+    return list(gone_names(program, program.module("/project/train.py")))
+
+
+def test_tells_of_an_import_once_and_not_of_its_uses():
+    text = "from keras.utils import np_utils\nnp_utils.to_categorical(y)\nnp_utils.normalize(y)\n"
+    assert [each.gone.name for each in found_gone_names(text)] == ["keras.utils.np_utils"]
+
+
+def test_tells_of_the_longest_part_of_a_name():
+    text = "import tensorflow as tf\ntf.gfile.GFile(p)\ntf.gfile.Other(p)\n"
+    names = [each.gone.name for each in found_gone_names(text)]
+    assert names == ["tensorflow.gfile.GFile", "tensorflow.gfile"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("from keras.layers.core import Dense, Mine\n", id="a name that is not there"),
+        pytest.param("from keras.layers.core import *\n", id="all names"),
+        pytest.param("import keras.layers.core\n", id="a module by its full name"),
+        pytest.param("from keras.utils import np_utils, normalize\n", id="beside another one"),
+        pytest.param("import keras\nkeras.backend.mean(x)\n", id="no other name at hand"),
+        pytest.param("from keras import layers, backend as K\nK.mean(x)\n", id="two at once"),
+    ],
+)
+def test_offers_no_edit_for(text):
+    (each,) = found_gone_names(text)
+    assert each.edits == ()
+
+
+def test_an_import_over_lines_keeps_them():
+    text = "from keras.layers.core import (  # the usual\n    Dense,\n    Dropout,\n)\n"
+    (each,) = found_gone_names(text)
+    assert apply_edits(text, each.edits) == text.replace("layers.core", "layers")
+
+
+def test_does_not_look_at_files_without_the_libraries():
+    assert found_gone_names("import numpy as tf\ntf.log(2)\n") == []
+    assert found_gone_names("from .keras import backend as K\nK.mean(2)\n") == []

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from quickfit.causes.traps.keras3_loss_scale_api import CAUSE
+from quickfit.code.edits import apply_edits, merge_edits
 from quickfit.findings import Effect, FixClass
-from quickfit.fixes.change import merged, patched
 
 from programs import lines, spots
 
@@ -33,7 +33,7 @@ SAME_NAME = PLAIN.replace(" scaled_gradients =", " gradients =").replace(
 
 def fixed(text):
     changes = [spot.change for spot in spots(CAUSE, text) if spot.change]
-    return patched(text, merged(changes))
+    return apply_edits(text, merge_edits(changes))
 
 
 def test_reports_both_calls():

@@ -1,13 +1,14 @@
 """Probabilities in float16 at the end of a model, from the text of a program."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from quickfit.causes.traps.mixed_precision_nan import CAUSE
+from quickfit.causes.traps.mixed_precision_nan import CAUSE, model_of, trainings
 from quickfit.findings import Effect, FixClass
 
-from programs import fixed, lines, spots
+from programs import fixed, lines, program_of, spots
 
 EXAMPLES = Path(__file__).parents[3] / "corpus" / "pairs" / "mixed-precision-nan"
 HEAD = """\
@@ -177,3 +178,50 @@ def test_computes_the_last_layer_in_float32():
 def test_turns_the_example_into_its_pair():
     text = fixed(CAUSE, (EXAMPLES / "slow.py").read_text())
     assert text.split("\n", 1)[1] == (EXAMPLES / "fixed.py").read_text().split("\n", 1)[1]
+
+
+HEAD_OUTPUTS = "import keras\nfrom keras import layers\n"
+
+
+def asked(text):
+    program = program_of(HEAD_OUTPUTS + text)
+    module = program.module("/project/train.py")
+    (layer,) = [c for c in module.calls("Dense") if ast.unparse(c).endswith("Dense(9)")]
+    return program, module, model_of(program, module, layer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m = keras.Sequential([layers.Dense(1), layers.Dense(9)])\n",
+        "m = keras.Sequential()\nm.add(layers.Dense(1))\nm.add(layers.Dense(9))\n",
+        "x = keras.Input((3,))\nm = keras.Model(x, layers.Dense(9)(x))\n",
+        "x = keras.Input((3,))\nd = layers.Dense(9)\nm = keras.Model(x, outputs=[d(x)])\n",
+        "class M(keras.Model):\n    def __init__(self):\n        self.d = layers.Dense(9)\n"
+        "    def call(self, x):\n        return self.d(x)\nm = M()\n",
+    ],
+)
+def test_finds_the_model_of_a_last_layer(text):
+    program, module, model = asked(text + "m.compile('sgd', 'mse')\n")
+    assert model is not None
+    assert [call.func.attr for _, call in trainings(program, module, model)] == ["compile"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m = keras.Sequential([layers.Dense(9), layers.Dense(1)])\n",
+        "m = keras.Sequential()\nm.add(layers.Dense(9))\nm.add(layers.Dense(1))\n",
+        "m = keras.Sequential()\nfor _ in a:\n    m.add(layers.Dense(9))\n",
+        "x = keras.Input((3,))\nm = keras.Model(x, layers.Dense(1)(layers.Dense(9)(x)))\n",
+        "layers.Dense(9)\n",
+    ],
+)
+def test_finds_none_for_a_layer_inside(text):
+    assert asked(text)[2] is None
+
+
+def test_another_model_that_is_trained_is_another_one():
+    text = "a = keras.Sequential([layers.Dense(9)])\nb = keras.Sequential()\nb.compile('sgd')\n"
+    program, module, model = asked(text)
+    assert list(trainings(program, module, model)) == []

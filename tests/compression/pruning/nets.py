@@ -175,7 +175,8 @@ def _ended(inputs, x):
 
 def masked(model, plan):
     """Return a copy of a model in which nothing reads the channels of a plan."""
-    from quickfit.compression.graph import copied, graph_of
+    from quickfit.compression.copying import copied
+    from quickfit.compression.graph import graph_of
 
     copy = copied(model)
     layers = {call.name: call.layer for call in graph_of(copy).calls}

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from compression import models
-from quickfit.compression.pruning import MagnitudePruning, zeros_in
+from quickfit.compression.pruning import MagnitudePruning
+from quickfit.compression.pruning.magnitude import kernel_name, zeros_in
 from quickfit.errors import ModelError, UsageError
-
-pytestmark = [
-    pytest.mark.loads_tf,
-    pytest.mark.usefixtures("tf"),
-    pytest.mark.filterwarnings("ignore:__array__ implementation"),  # Keras reads its own weights
-]
 
 
 def trained(model, steps, **settings):
@@ -32,6 +27,9 @@ def dense(**settings):
     return models.settled(keras.Model(inputs, keras.layers.Dense(2, name="second")(x)))
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -51,6 +49,9 @@ def test_the_share_of_zeros_is_reached_and_kept(settings):
     np.testing.assert_array_equal(model.get_layer("first").kernel.numpy() == 0, before)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_it_works_with_loss_scaling_which_skips_steps():
     import keras
 
@@ -61,6 +62,9 @@ def test_it_works_with_loss_scaling_which_skips_steps():
     assert zeros_in(model).by_layer["first"] == 0.5
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_the_schedule_is_cubic():
     from quickfit.compression.pruning.smallest_to_zero import SmallestToZero
 
@@ -69,6 +73,9 @@ def test_the_schedule_is_cubic():
     np.testing.assert_allclose(shares, [0, 0, 0.8 * (1 - 0.5**3), 0.8, 0.8], atol=1e-6)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_the_smallest_weights_go_and_equal_ones_not_all_at_once():
     from quickfit.compression.pruning.smallest_to_zero import SmallestToZero
 
@@ -79,6 +86,9 @@ def test_the_smallest_weights_go_and_equal_ones_not_all_at_once():
     assert int(np.count_nonzero(constraint(np.ones((2, 2), "float32")))) == 2
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_nothing_changes_before_it_begins():
     from quickfit.compression.pruning.smallest_to_zero import SmallestToZero
 
@@ -88,6 +98,9 @@ def test_nothing_changes_before_it_begins():
     assert counts == [4, 4, 4, 4, 4, 2, 2]
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_attached_and_stripped_models_do_what_the_original_does():
     pruning = MagnitudePruning(0.5, begin=0, end=2)
     model = convolutions()
@@ -123,6 +136,9 @@ def convolutions():
     )
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_a_constraint_of_the_user_is_applied_too_and_given_back():
     import keras
 
@@ -135,6 +151,9 @@ def test_a_constraint_of_the_user_is_applied_too_and_given_back():
     assert isinstance(stripped.get_layer("first").kernel_constraint, keras.constraints.NonNeg)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_a_model_saved_in_the_middle_goes_on_where_it_was(tmp_path):
     import keras
 
@@ -153,6 +172,9 @@ def test_a_model_saved_in_the_middle_goes_on_where_it_was(tmp_path):
     assert zeros_in(again).by_layer == zeros_in(loaded).by_layer
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_zeros_make_the_compressed_weights_smaller():
     model = dense()
     full = zeros_in(model)
@@ -166,6 +188,9 @@ def test_zeros_make_the_compressed_weights_smaller():
     assert sparse.share == pytest.approx(108 / 182)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -184,6 +209,9 @@ def test_settings_that_make_no_sense_are_refused(arguments, text):
     assert text in str(error.value)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_models_without_anything_to_prune_are_refused():
     import keras
 
@@ -198,3 +226,26 @@ def test_models_without_anything_to_prune_are_refused():
         pruning.attached(keras.Model(inputs, keras.layers.ReLU()(inputs)))
     with pytest.raises(ModelError, match="has no constraints of magnitude pruning"):
         pruning.stripped(dense())
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_zeros_are_counted_by_layer_and_make_the_weights_smaller_after_gzip():
+    model = models.residual()
+    before = zeros_in(model)
+    kernel = model.get_layer("conv_a").kernel
+    kernel.assign(np.zeros(kernel.shape))
+    after = zeros_in(model)
+    assert (before.by_layer["conv_a"], after.by_layer["conv_a"]) == (0, 1)
+    assert after.by_layer["conv_b"] == 0
+    assert after.share == pytest.approx(before.share + np.prod(kernel.shape) / model.count_params())
+    assert after.weight_bytes == before.weight_bytes == 4 * model.count_params()
+    assert after.gzip_bytes < before.gzip_bytes
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_the_kernel_of_a_separable_convolution_is_the_one_that_mixes():
+    model = models.mobile()
+    names = [kernel_name(model.get_layer(name)) for name in ("separable", "dense", "last_norm")]
+    assert names == ["pointwise_kernel", "kernel", ""]

@@ -5,26 +5,41 @@ import pytest
 
 from compression import models
 from compression.pruning import nets
+from quickfit.compression.calibration import Samples
 from quickfit.compression.flops import flops
+from quickfit.compression.graph import graph_of
 from quickfit.compression.pruning import pruned
+from quickfit.compression.pruning.channel_removal import channel_groups, cut_channels
+from quickfit.compression.pruning.channels import trace_channels
+from quickfit.compression.pruning.structured import (
+    STEPS,
+    Choices,
+    estimate_flops,
+    first_enough,
+    open_sizes,
+    plan_for_flops,
+)
 from quickfit.errors import ModelError, UsageError
 
-pytestmark = [pytest.mark.loads_tf, pytest.mark.usefixtures("tf")]
 
-
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("net", nets.GOLDEN)
 def test_refitting_comes_nearer_to_the_original_than_cutting_alone(net):
     from quickfit.compression.graph import graph_of
-    from quickfit.compression.pruning.choosing import groups_of, planned
-    from quickfit.compression.pruning.cutting import cut
-    from quickfit.compression.pruning.following import traced
+    from quickfit.compression.pruning.channel_removal import (
+        channel_groups,
+        cut_channels,
+        plan_removal,
+    )
+    from quickfit.compression.pruning.channels import trace_channels
 
     model = net()
     data = models.data_for(model, 120)
     before = [w.copy() for w in model.get_weights()]
     made = pruned(model, data, ratio=0.5, multiple=1)
-    trace = traced(graph_of(model))
-    raw = cut(planned(trace, groups_of(trace), 0.5, 1))
+    trace = trace_channels(graph_of(model))
+    raw = cut_channels(plan_removal(trace, channel_groups(trace), 0.5, 1))
     fresh = models.data_for(model, 64, seed=1)
     expected = models.results(model, fresh)
     errors = [
@@ -40,6 +55,8 @@ def test_refitting_comes_nearer_to_the_original_than_cutting_alone(net):
 KEPT_WHOLE = [models.with_operations, models.masked, models.custom]
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("net", [net for net in models.ALL if net not in KEPT_WHOLE])
 def test_models_of_every_shape_are_pruned(net):
     model = net()
@@ -49,6 +66,8 @@ def test_models_of_every_shape_are_pruned(net):
     assert all(np.isfinite(result).all() for result in models.results(made.model, data))
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("net", KEPT_WHOLE)
 def test_models_that_need_all_their_channels_are_refused(net):
     model = net()
@@ -56,6 +75,8 @@ def test_models_that_need_all_their_channels_are_refused(net):
         pruned(model, models.data_for(model), ratio=0.5)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("policy", ["mixed_float16", "bfloat16", "float64"])
 def test_the_dtype_of_weights_and_results_stays(policy):
     import keras
@@ -73,6 +94,8 @@ def test_the_dtype_of_weights_and_results_stays(policy):
     assert small.get_layer("conv").filters == 4
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_initializers_and_constraints_of_the_old_shape_do_not_stand_in_the_way():
     import keras
 
@@ -91,6 +114,8 @@ def test_initializers_and_constraints_of_the_old_shape_do_not_stand_in_the_way()
     small.fit(models.data_for(model), np.zeros((12, 2)), verbose=0)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_the_model_keeps_its_flags_names_and_compilation():
     model = models.residual()
     model.compile("adam", "mse")
@@ -105,6 +130,8 @@ def test_the_model_keeps_its_flags_names_and_compilation():
     assert not made.model.compiled
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_redundant_channels_are_removed_without_any_loss():
     import keras
 
@@ -129,6 +156,8 @@ def test_redundant_channels_are_removed_without_any_loss():
     np.testing.assert_allclose(ours, theirs, atol=5e-3 * np.abs(theirs).max())
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_the_same_seed_gives_the_same_model():
     model = models.residual()
     data = models.data_for(model, 40)
@@ -137,6 +166,8 @@ def test_the_same_seed_gives_the_same_model():
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_ratio_zero_is_an_exact_copy():
     model = models.residual()
     data = models.data_for(model)
@@ -145,6 +176,8 @@ def test_ratio_zero_is_an_exact_copy():
     assert made.notes == ("Nothing was removed: this is an exact copy.",)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_channels_are_kept_in_multiples():
     model = models.residual()
     made = pruned(model, models.data_for(model), ratio=0.5, multiple=4)
@@ -154,6 +187,8 @@ def test_channels_are_kept_in_multiples():
     assert exact.model.count_params() == model.count_params()
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_layer_with_too_few_channels_is_told():
     model = models.concatenated()
     made = pruned(model, models.data_for(model), ratio=0.34, multiple=4)
@@ -161,6 +196,8 @@ def test_a_layer_with_too_few_channels_is_told():
     assert "its 4 channels are too few for this ratio and multiple" in reasons.values()
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
 def test_a_share_of_the_operations_is_kept_at_most(share):
     model = nets.normalized()
@@ -169,6 +206,8 @@ def test_a_share_of_the_operations_is_kept_at_most(share):
     assert 0.6 * share < ratio <= share
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_open_sizes_are_those_of_the_calibration_data():
     import keras
 
@@ -182,6 +221,8 @@ def test_open_sizes_are_those_of_the_calibration_data():
     assert sizes[0] <= 0.5 * sizes[1]
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_a_speed_is_reached_as_the_measure_sees_it():
     model = nets.normalized()
     asked = []
@@ -195,6 +236,8 @@ def test_a_speed_is_reached_as_the_measure_sees_it():
     assert asked.count(model) == len(asked) / 2  # in turns with the original
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_it_tells_what_was_done_and_what_was_left():
     model = nets.stuck()
     with pytest.raises(ModelError) as error:
@@ -212,6 +255,8 @@ def test_it_tells_what_was_done_and_what_was_left():
     assert reasons["head"] == "its channels are an output of the model"
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_the_notes_say_how_much_is_left():
     model = models.residual()
     made = pruned(model, models.data_for(model, 100), ratio=0.5)
@@ -224,6 +269,8 @@ def test_the_notes_say_how_much_is_left():
     assert few.notes[2].startswith("5 samples are few to refit to")
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
@@ -251,6 +298,8 @@ def test_a_goal_that_makes_no_sense_is_refused(settings, text):
     assert text in str(error.value)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), None, "fast"])
 def test_a_measure_that_returns_no_seconds_is_refused(seconds):
     model = models.sequential()
@@ -258,6 +307,8 @@ def test_a_measure_that_returns_no_seconds_is_refused(seconds):
         pruned(model, models.data_for(model), speed=2, measure=lambda model: seconds)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_goals_out_of_reach_say_what_can_be_had():
     model = models.sequential()
     data = models.data_for(model)
@@ -269,6 +320,8 @@ def test_goals_out_of_reach_say_what_can_be_had():
     assert "1.00× was the best that was measured" in str(error.value)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 def test_other_models_and_data_are_refused():
     model = models.sequential()
     with pytest.raises(ModelError, match="is subclassed"):
@@ -281,6 +334,8 @@ def test_other_models_and_data_are_refused():
         pruned(model, broken, ratio=0.5)
 
 
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # Keras reads its own file
 def test_a_pruned_model_is_saved_and_trained_like_any_other(tmp_path):
     import keras
@@ -293,3 +348,58 @@ def test_a_pruned_model_is_saved_and_trained_like_any_other(tmp_path):
     np.testing.assert_array_equal(loaded(data), made.model(data))
     loaded.compile("adam", "mse")
     loaded.fit(data, np.zeros((12, 4)), verbose=0)
+
+
+@pytest.mark.parametrize("enough", [0, 1, 7, 15, 16])
+def test_the_first_step_that_is_enough_is_found_in_few_questions(enough):
+    asked = []
+
+    def is_enough(step):
+        asked.append(step)
+        return step >= enough
+
+    assert first_enough(is_enough, last=16) == enough
+    assert len(asked) <= 5
+
+
+def test_none_is_enough():
+    assert first_enough(lambda step: False, last=16) == 17
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+@pytest.mark.parametrize("net", [nets.normalized, nets.branches, nets.mobile])
+def test_the_estimate_is_near_to_the_count(net):
+    trace = trace_channels(graph_of(net()))
+    choices = Choices(trace, channel_groups(trace), 1)
+    before = flops(trace.graph)
+    for step in (0, STEPS // 4, STEPS // 2):
+        plan = choices.at(step)
+        assert estimate_flops(plan, before) == pytest.approx(
+            flops(cut_channels(plan)).total, rel=0.15
+        )
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_less_would_not_have_been_enough():
+    trace = trace_channels(graph_of(nets.normalized()))
+    choices = Choices(trace, channel_groups(trace), 1)
+    plan = plan_for_flops(choices, 0.5, Samples((np.zeros((2, 8, 8, 3)),)))
+    whole = flops(trace.graph).total
+    assert flops(cut_channels(plan)).total <= 0.5 * whole
+    step = next(s for s in range(STEPS) if choices.at(s).removed == plan.removed)
+    assert flops(cut_channels(choices.at(step - 1))).total > 0.5 * whole
+
+
+@pytest.mark.loads_tf
+@pytest.mark.usefixtures("tf")
+def test_sizes_that_the_model_leaves_open_are_read_from_the_data():
+    import keras
+
+    a, b = keras.Input((4,)), keras.Input((None, 7, None, 2))
+    graph = graph_of(keras.Model([a, b], [keras.layers.ReLU()(a), keras.layers.ReLU()(b)]))
+    samples = Samples((np.zeros((3, 4)), np.zeros((3, 5, 7, 6, 2))))
+    assert open_sizes(graph, samples) == (5, 6)
+    fixed = graph_of(keras.Model(a, keras.layers.ReLU()(a)))
+    assert open_sizes(fixed, Samples((np.zeros((3, 4)),))) is None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quickfit.compression.walking.private import with_sublayers
+from quickfit.compression.keras_internals import with_sublayers
 
 
 def state_of(model):

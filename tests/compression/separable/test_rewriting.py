@@ -8,7 +8,14 @@ import pytest
 from compression import models
 from compression.separable import convnets
 from quickfit.compression.flops import flops
-from quickfit.compression.separable import rewritten, sights
+from quickfit.compression.graph import graph_of
+from quickfit.compression.separable import refitting, rewritten
+from quickfit.compression.separable.rewriting import (
+    rank_of,
+    refit_order,
+    rewrite_obstacle,
+    saved_share,
+)
 from quickfit.errors import ModelError, UsageError
 
 pytestmark = [pytest.mark.loads_tf, pytest.mark.usefixtures("tf")]
@@ -56,7 +63,7 @@ def test_it_is_smaller_and_named_and_told():
 
 
 def test_the_same_seed_gives_the_same_model(monkeypatch):
-    monkeypatch.setattr(sights, "PLACES", 200)
+    monkeypatch.setattr(refitting, "PLACES", 200)
     model = convnets.chain()
     data = convnets.images(model, 16)
     one, again, other = (rewritten(model, data, seed=seed).model for seed in (1, 1, 2))
@@ -184,3 +191,154 @@ def test_a_subclassed_model_is_refused():
 def test_data_that_do_not_fit_are_refused():
     with pytest.raises(UsageError, match="The calibration data do not fit the model"):
         rewritten(convnets.chain(), np.zeros((4, 7, 7, 3)))
+
+
+def conv(**settings):
+    return convnets.one(**settings).get_layer("conv")
+
+
+def built(name, *args, shape=(None, 8, 8, 8), **settings):
+    import keras
+
+    layer = getattr(keras.layers, name)(*args, **settings)
+    layer.build(shape)
+    return layer
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"strides": 2, "padding": "same"},
+        {"dilation_rate": 2},
+        {"kernel_size": (1, 3)},
+        {"use_bias": False, "activation": "relu"},
+        {"kernel_regularizer": "l2", "bias_constraint": "non_neg"},
+    ],
+    ids=str,
+)
+def test_nothing_is_in_the_way_of(settings):
+    assert rewrite_obstacle(conv(**settings), 1, 0.1) == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"kernel_size": 1}, "it is 1×1: pointwise already"),
+        ({"groups": 4}, "it works in 4 groups of channels"),
+        ({"strides": (1, 2)}, "strides (1, 2) differ"),
+        ({"kernel_constraint": "max_norm"}, "its kernel is constrained (MaxNorm)"),
+        ({"filters": 2}, "with 1 filter per channel it would save only 39 % of its operations"),
+        ({"filters": 1}, "with 1 filter per channel it would take more operations, not fewer"),
+    ],
+    ids=str,
+)
+def test_a_convolution_is_left_alone_because(settings, reason):
+    assert reason in rewrite_obstacle(conv(**settings), 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "shape", "reason"),
+    [
+        ("Conv1D", (4, 3), (None, 8, 8), "it is a Conv1D, not a Conv2D"),
+        ("Conv3D", (4, 3), (None, 8, 8, 8, 8), "it is a Conv3D, not a Conv2D"),
+        ("Conv2DTranspose", (4, 3), (None, 8, 8, 8), "it is a Conv2DTranspose, not a Conv2D"),
+        ("DepthwiseConv2D", (3,), (None, 8, 8, 8), "it is depthwise already"),
+        ("SeparableConv2D", (4, 3), (None, 8, 8, 8), "it is separable already"),
+    ],
+)
+def test_another_convolution_is_left_alone_because(name, args, shape, reason):
+    assert rewrite_obstacle(built(name, *args, shape=shape), 1, 0.1) == reason
+
+
+def test_few_channels_are_left_alone():
+    one, three = (built("Conv2D", 16, 3, shape=(None, 8, 8, count)) for count in (1, 3))
+    assert rewrite_obstacle(one, 1, 0.1) == "it reads only 1 channel"
+    assert rewrite_obstacle(three, 1, 0.1) == "it reads only 3 channels"
+
+
+def test_channels_first_are_left_alone():
+    layer = built("Conv2D", 16, 3, data_format="channels_first")
+    assert "its channels come first" in rewrite_obstacle(layer, 1, 0.1)
+
+
+def test_lora_is_left_alone():
+    layer = conv()
+    layer.enable_lora(2)
+    assert rewrite_obstacle(layer, 1, 0.1) == "it has LoRA weights beside its kernel"
+
+
+def test_a_class_of_the_users_is_left_alone():
+    import keras
+
+    class Scaled(keras.layers.Conv2D):
+        def call(self, inputs):
+            return 2.0 * super().call(inputs)
+
+    layer = Scaled(16, 3)
+    layer.build((None, 8, 8, 8))
+    assert "Scaled is a class of its own" in rewrite_obstacle(layer, 1, 0.1)
+
+
+def test_convolutions_inside_a_layer_are_told():
+    import keras
+
+    layer = keras.layers.TimeDistributed(keras.layers.Conv2D(16, 3))
+    layer.build((None, 4, 8, 8, 8))
+    assert "inside it" in rewrite_obstacle(layer, 1, 0.1)
+
+
+def test_layers_without_convolutions_need_no_reason():
+    import keras
+
+    operation = keras.ops.relu(keras.Input((3,)))
+    assert rewrite_obstacle(built("Dense", 3), 1, 0.1) is None
+    assert rewrite_obstacle(operation._keras_history.operation, 1, 0.1) is None
+
+
+def test_any_saving_will_do_where_that_is_asked_for():
+    assert "more operations" in rewrite_obstacle(conv(), 9, 0.1)
+    assert rewrite_obstacle(conv(), 9, -math.inf) == ""
+
+
+def test_no_more_filters_than_the_kernel_has_taps_or_outputs():
+    assert rank_of(conv(), 20) == 9
+    assert rank_of(conv(kernel_size=(1, 3)), 20) == 3
+    assert rank_of(conv(filters=5), 20) == 5
+
+
+def test_the_saved_share_is_that_of_the_counted_operations():
+    from quickfit.compression.flops import flops
+    from quickfit.compression.graph import graph_of
+    from quickfit.compression.separable.refitting import split_convolutions
+
+    model = convnets.one(use_bias=False)
+    new, _ = split_convolutions(graph_of(model), {"conv": 2})
+    share = 1 - flops(new).total / flops(model).total
+    assert saved_share(model.get_layer("conv"), 2) == pytest.approx(share)
+
+
+def test_each_comes_after_those_it_depends_on():
+    turns, without = refit_order(graph_of(convnets.chain()), ["second", "stem", "first"])
+    assert (turns, without) == (["stem", "first", "second"], [])
+
+
+def test_shared_layers_have_a_place_where_their_inputs_are_ready():
+    graph = graph_of(convnets.siamese())
+    names = [call.name for call in graph.calls]
+    turns, without = refit_order(graph, [name for name in names if name in {"first", "second"}])
+    assert (turns, without) == (["first", "second"], [])
+
+
+def test_a_layer_that_reads_its_own_results_has_no_turn():
+    turns, without = refit_order(graph_of(convnets.recurrent()), ["again", "after"])
+    assert (turns, without) == (["after"], ["again"])
+
+
+def test_two_layers_that_wait_for_each_other_do_not_both_wait():
+    import keras
+
+    one, other = (keras.layers.Conv2D(8, 3, padding="same", name=name) for name in "ab")
+    left, right = keras.Input((4, 4, 8)), keras.Input((4, 4, 8))
+    model = keras.Model([left, right], [other(one(left)), one(other(right))])
+    assert refit_order(graph_of(model), ["a", "b"]) == (["b"], ["a"])

@@ -6,28 +6,29 @@ import numpy as np
 import pytest
 
 from compression import models
+from quickfit.compression.labelled_data import LabelClasses, LabelledSamples
 from quickfit.compression.shrinking.accuracy import (
-    Marks,
+    AccuracyMarks,
     Predictor,
     checked_mark,
     half_width,
     is_right,
-    predictions,
+    predict_outputs,
     threshold_of,
 )
-from quickfit.compression.sources.classes import Classes
-from quickfit.compression.sources.labelled import Labelled
 from quickfit.errors import UsageError
 
 
 def test_the_largest_output_is_the_answer():
     outputs = np.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]])
-    np.testing.assert_array_equal(is_right(outputs, Classes(np.array([1, 0, 0]), 2)), [1, 1, 0])
+    np.testing.assert_array_equal(
+        is_right(outputs, LabelClasses(np.array([1, 0, 0]), 2)), [1, 1, 0]
+    )
 
 
 @pytest.mark.parametrize("shape", [(3, 1), (3,)])
 def test_a_single_number_is_compared_with_a_threshold(shape):
-    classes = Classes(np.array([1, 0, 0]), 2, is_single=True)
+    classes = LabelClasses(np.array([1, 0, 0]), 2, is_single=True)
     outputs = np.array([0.7, 0.1, 0.6]).reshape(shape)
     np.testing.assert_array_equal(is_right(outputs, classes), [1, 1, 0])
     logits = np.array([0.3, -2.0, 0.1]).reshape(shape)
@@ -37,13 +38,13 @@ def test_a_single_number_is_compared_with_a_threshold(shape):
 def test_pixels_count_by_their_share():
     outputs = np.zeros((1, 2, 2, 3))
     outputs[..., 2] = 1
-    classes = Classes(np.array([[[2, 2], [2, 0]]]), 3)
+    classes = LabelClasses(np.array([[[2, 2], [2, 0]]]), 3)
     np.testing.assert_array_equal(is_right(outputs, classes), [0.75])
 
 
 def test_what_is_not_a_number_is_wrong():
     outputs = np.array([[np.nan, 0.0], [0.0, 1.0]])
-    np.testing.assert_array_equal(is_right(outputs, Classes(np.array([0, 1]), 2)), [0, 1])
+    np.testing.assert_array_equal(is_right(outputs, LabelClasses(np.array([0, 1]), 2)), [0, 1])
 
 
 def test_probabilities_and_logits_have_thresholds_of_their_own():
@@ -79,11 +80,11 @@ def test_models_of_keras_are_asked_without_a_trace():
     model = models.sequential()
     before = set(vars(model))
     data = models.data_for(model, 300)
-    outputs = predictions(model, (data,))
+    outputs = predict_outputs(model, (data,))
     np.testing.assert_allclose(outputs, np.asarray(model(data)), atol=1e-6)
     assert set(vars(model)) == before
     labels = outputs.argmax(axis=-1)
-    marks = Marks(Labelled((data,), labels), Classes(labels, 4))
+    marks = AccuracyMarks(LabelledSamples((data,), labels), LabelClasses(labels, 4))
     assert (marks(model), len(marks)) == (1.0, 300)
 
 
@@ -92,5 +93,5 @@ def test_models_of_keras_are_asked_without_a_trace():
 def test_inputs_by_name_reach_the_model():
     model = models.named()
     data = models.data_for(model, 5)
-    outputs = predictions(model, (data["image"], data["size"]))
+    outputs = predict_outputs(model, (data["image"], data["size"]))
     assert len(outputs) == 5

@@ -1,12 +1,12 @@
 """Weights of models with times in one line, and clocks that go by themselves."""
 
-from quickfit.compression.weighing.turns import Clocks
-from quickfit.compression.weighing.weight import CALL, LITERT, Timing, Turn, Weight
+from quickfit.compression.weighing.benchmark import BenchmarkClocks
+from quickfit.compression.weighing.comparison import CALL, LITERT, TimedTurn, Timing, Weight
 
 
 def timing(*seconds):
     """Return a timing with one turn per number, all calls of a turn alike."""
-    return Timing(tuple(Turn(one, one, 2 * one) for one in seconds))
+    return Timing(tuple(TimedTurn(one, one, 2 * one) for one in seconds))
 
 
 def keras_weight(*seconds, step=None, **values):
@@ -34,4 +34,4 @@ class TickingClock:
 
 def ticking(wall_s=1.0, cpu_s=0.5):
     """Return clocks on which every turn is over after as few calls as possible."""
-    return Clocks(TickingClock(wall_s), TickingClock(cpu_s))
+    return BenchmarkClocks(TickingClock(wall_s), TickingClock(cpu_s))

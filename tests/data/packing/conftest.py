@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quickfit.data import pack
-from quickfit.data.packing import framing
-from quickfit.data.packing.example import parsed
-from quickfit.data.packing.layout import Layout
+from quickfit.data import pack, tfrecord
+from quickfit.data.packing.manifest import PackLayout
+from quickfit.data.tfrecord import parse_example
 
 from photos import folder
 
@@ -31,7 +30,7 @@ def read_pack():
         for file in sorted(Path(path).glob("data-*.tfrecord")):
             with file.open("rb") as stream:
                 size = file.stat().st_size
-                records += [parsed(f.content) for f in framing.frames(stream, size)]
+                records += [parse_example(f.content) for f in tfrecord.read_frames(stream, size)]
         return records
 
     return read
@@ -71,7 +70,7 @@ def begun():
 
     def begin(source, path):
         pack(source, path, shard_bytes=20_000, progress=False)
-        layout = Layout(path)
+        layout = PackLayout(path)
         manifest = json.loads(layout.manifest.read_text())
         layout.partial.mkdir()
         layout.sources.replace(layout.listing)

@@ -36,7 +36,9 @@ def test_record_files_of_others_are_not_overwritten(photos, tmp_path, content_of
 def test_a_restart_that_was_killed_can_be_repeated(photos, tmp_path, content_of, monkeypatch):
     pack(photos, tmp_path / "whole", seed=5, **SMALL)
     pack(photos, tmp_path / "pack", **SMALL)
-    monkeypatch.setattr(destination, "_remove_empty", lambda folder: 1 / 0)  # as a kill in clear()
+    monkeypatch.setattr(
+        destination, "_remove_empty_folder", lambda folder: 1 / 0
+    )  # as a kill in clear()
     with pytest.raises(ZeroDivisionError):
         pack(photos, tmp_path / "pack", seed=5, restart=True, **SMALL)
     monkeypatch.undo()

@@ -52,12 +52,12 @@ def test_every_variant_gives_the_same_pixels(tmp_path, macro):
         for number, name in enumerate(["bilinear", "bicubic"]):
             out = np.empty((new_height, new_width, 3), np.uint8)
             kernel.resize(image, out, number)
-            expected = resizing._pillow(image, new_height, new_width, name)
+            expected = resizing._resize_in_pillow(image, new_height, new_width, name)
             np.testing.assert_array_equal(out, expected)
 
 
 def _kernel():
-    return resizing._kernel()
+    return resizing._load_kernel()
 
 
 @needs_kernel
@@ -94,7 +94,7 @@ import resource
 import numpy as np
 from quickfit.data.pixels import resizing
 
-kernel = resizing._kernel()
+kernel = resizing._load_kernel()
 row = np.zeros((1, 4, 3), np.uint8)
 tall = np.lib.stride_tricks.as_strided(row, (400_000_000, 4, 3), (0, 3, 1))
 out = np.zeros((2, 2, 3), np.uint8)

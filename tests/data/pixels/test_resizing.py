@@ -27,7 +27,7 @@ def as_pillow_resizes(image, height, width, filter_name):
 @pytest.fixture(params=["compiled", "Pillow"])
 def kernel(request, monkeypatch):
     if request.param == "Pillow":
-        monkeypatch.setattr(resizing, "_kernel", lambda: None)
+        monkeypatch.setattr(resizing, "_load_kernel", lambda: None)
     elif not pixels.is_compiled():
         pytest.skip("no compiler here")
 

@@ -52,9 +52,9 @@ def chains():
 def record(name, dataset):
     """Write what two looks at a pipeline see, and its operations."""
     from quickfit.data.speed.feeds import DatasetFeed
-    from quickfit.data.speed.taking import Taker
+    from quickfit.data.speed.timing import ElementTaker
 
-    taker = Taker(DatasetFeed(dataset, name))
+    taker = ElementTaker(DatasetFeed(dataset, name))
     taker.first()
     for _ in range(30):
         taker.step()

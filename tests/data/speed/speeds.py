@@ -5,17 +5,16 @@ from pathlib import Path
 
 from quickfit.data.speed.feeds import IterableFeed
 from quickfit.data.speed.figures import (
-    Ideal,
-    Limit,
-    Machine,
-    Memory,
-    Span,
+    IdealSpeed,
+    MachineUse,
+    MemoryUse,
     Speed,
-    Stage,
+    SpeedLimit,
+    StageFigures,
+    TimeSpan,
 )
-from quickfit.data.speed.machine import Reading
-from quickfit.pipeline_model.operations import Operation
-from quickfit.pipeline_model.snapshot import Node, Snapshot
+from quickfit.data.speed.timing import MachineReading
+from quickfit.pipeline_model.snapshot import Node, Operation, Snapshot
 
 HERE = Path(__file__).parent
 
@@ -23,17 +22,17 @@ HERE = Path(__file__).parent
 def stage(name="map(decode)", kind="map", work_s=0.02, share=1.0, parallelism=1.0, **more):
     """Return a stage; its period follows from its work and threads."""
     period_s = more.pop("period_s", work_s / parallelism)
-    return Stage(name, kind, work_s, share, parallelism, period_s, **more)
+    return StageFigures(name, kind, work_s, share, parallelism, period_s, **more)
 
 
 def machine(cores=2.0, other_cores=0.0, **more):
     """Return a machine without an accelerator."""
-    return Machine(cores, other_cores, "CPU", True, **more)
+    return MachineUse(cores, other_cores, "CPU", True, **more)
 
 
 def span(elements=100, batch=32, element_s=0.02, element_cpu_s=0.02):
     """Return a stretch of batches."""
-    return Span(elements, elements * batch, elements * element_s, elements * element_cpu_s)
+    return TimeSpan(elements, elements * batch, elements * element_s, elements * element_cpu_s)
 
 
 def speed(**changes):
@@ -48,10 +47,10 @@ def speed(**changes):
         "passes": 0,
         "stages": (stage(share=0.9), stage("batch(32)", "batch", 0.002, 0.1)),
         "no_stages": None,
-        "memory": Memory(300_000_000, 350_000_000, 4_000_000, 8_000_000_000),
+        "memory": MemoryUse(300_000_000, 350_000_000, 4_000_000, 8_000_000_000),
         "machine": machine(),
-        "limit": Limit("stage", "map(decode) runs on one thread", "map(decode)"),
-        "ideal": Ideal(0.01, "20 ms CPU per batch on 2 cores"),
+        "limit": SpeedLimit("stage", "map(decode) runs on one thread", "map(decode)"),
+        "ideal": IdealSpeed(0.01, "20 ms CPU per batch on 2 cores"),
         "step": None,
     }
     return Speed(**{**values, **changes})
@@ -86,7 +85,7 @@ class Clock:
 
     def read(self):
         """Return the counters of a machine on which all time is CPU time of this process."""
-        return Reading(self.now_s, self.now_s, self.now_s, 0)
+        return MachineReading(self.now_s, self.now_s, self.now_s, 0)
 
 
 class Source:

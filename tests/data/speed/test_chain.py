@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quickfit.data.speed.chain import is_batched, operations_of
-from quickfit.data.speed.counting import leaves
+from quickfit.data.speed.feeds import element_arrays
 
 pytestmark = pytest.mark.loads_tf
 
@@ -107,7 +107,7 @@ def test_a_chain_says_whether_its_elements_are_batches(tf):
 
 
 def test_functions_of_quickfit_itself_are_told_from_the_users(tf):
-    found = by_kind(tf.data.Dataset.range(9).map(leaves))["map"]
+    found = by_kind(tf.data.Dataset.range(9).map(element_arrays))["map"]
     assert found.facts["is_ours"]
     assert found.file is None
     assert not by_kind(tf.data.Dataset.range(9).map(double))["map"].facts["is_ours"]

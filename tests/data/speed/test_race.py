@@ -2,8 +2,8 @@
 
 import pytest
 
-from quickfit.data.speed.race import _Mark, compared, marks_in, race
-from quickfit.data.speed.target import Options
+from quickfit.data.speed.race import _RaceMark, compare_marks, marks_in, race_targets
+from quickfit.data.speed.target import TargetOptions
 from quickfit.errors import PipelineError, UsageError
 from quickfit.measuring.interleave import Block
 
@@ -18,11 +18,11 @@ def turns(count):
 def marks(per_s, seconds=20, every_s=0.05):
     """Return the marks of a program that is at so many examples per second all the time."""
     count = int(seconds / every_s)
-    return [_Mark(n * every_s, round(n * every_s * per_s), n * every_s) for n in range(count)]
+    return [_RaceMark(n * every_s, round(n * every_s * per_s), n * every_s) for n in range(count)]
 
 
 def test_the_ratio_is_that_of_examples_per_second():
-    found = compared(NAMES, turns(5), (marks(1000), marks(2000)))
+    found = compare_marks(NAMES, turns(5), (marks(1000), marks(2000)))
     assert found.ratio.mean == pytest.approx(2.0, rel=0.01)
     assert found.ratio.pairs == 5
     assert found.is_different
@@ -30,18 +30,18 @@ def test_the_ratio_is_that_of_examples_per_second():
 
 
 def test_equal_ones_are_not_different():
-    assert not compared(NAMES, turns(5), (marks(1000), marks(1001))).is_different
+    assert not compare_marks(NAMES, turns(5), (marks(1000), marks(1001))).is_different
 
 
 def test_turns_with_too_few_elements_end_in_an_error_that_names_the_slow_one():
     with pytest.raises(PipelineError, match=r"after: in 5 of its 5 turns.*\n.*--seconds 60"):
-        compared(NAMES, turns(5), (marks(1000), marks(1, every_s=5.0)))
+        compare_marks(NAMES, turns(5), (marks(1000), marks(1, every_s=5.0)))
 
 
 def test_a_line_that_was_cut_is_left_out():
     assert marks_in("ready\n1.0 32 0.5\n2.0 64 0.9\n3.0 9") == [
-        _Mark(1.0, 32, 0.5),
-        _Mark(2.0, 64, 0.9),
+        _RaceMark(1.0, 32, 0.5),
+        _RaceMark(2.0, 64, 0.9),
     ]
 
 
@@ -81,9 +81,9 @@ def script(tmp_path, monkeypatch):
 
 def test_two_real_programs_are_compared(script):
     told = []
-    found = race(
+    found = race_targets(
         ("loops.py:endless", "loops.py:short"),
-        Options(),
+        TargetOptions(),
         seconds=1.5,
         warmup_s=0.05,
         tell=lambda what, share: told.append(what),
@@ -96,17 +96,23 @@ def test_two_real_programs_are_compared(script):
 
 def test_a_program_that_fails_ends_the_race_with_its_own_words(script, capfd):
     with pytest.raises(PipelineError, match=r"loops.py:broken: it ended \(exit code 5\)"):
-        race(("loops.py:broken", "loops.py:short"), Options(), seconds=0.6, warmup_s=0.05)
+        race_targets(
+            ("loops.py:broken", "loops.py:short"), TargetOptions(), seconds=0.6, warmup_s=0.05
+        )
     assert "KeyError: 'label'" in capfd.readouterr().err
 
 
 def test_a_program_that_fails_later_ends_the_race_too(script, capfd):
     with pytest.raises(PipelineError, match=r"late: it ended \(exit code 1\)"):
-        race(("loops.py:late", "loops.py:short"), Options(), seconds=1.5, warmup_s=0.05)
+        race_targets(
+            ("loops.py:late", "loops.py:short"), TargetOptions(), seconds=1.5, warmup_s=0.05
+        )
     assert "KeyError: 'late'" in capfd.readouterr().err
 
 
 def test_a_target_that_is_not_there_is_a_wrong_command_line_as_it_is_alone(script, capfd):
     with pytest.raises(UsageError, match=r"loops.py:nope: it ended \(exit code 2\)"):
-        race(("loops.py:short", "loops.py:nope"), Options(), seconds=0.6, warmup_s=0.05)
+        race_targets(
+            ("loops.py:short", "loops.py:nope"), TargetOptions(), seconds=0.6, warmup_s=0.05
+        )
     assert "there is no `nope` in it" in capfd.readouterr().err

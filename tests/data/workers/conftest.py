@@ -2,8 +2,8 @@
 
 import pytest
 
-from quickfit.data.workers.plan import Options, planned
-from quickfit.data.workers.supply import Supply
+from quickfit.data.workers.plan import GeneratorOptions, plan_generator
+from quickfit.data.workers.supply import BatchSupply
 
 AS_DEFAULT = {
     "workers": 2,
@@ -22,7 +22,9 @@ AS_DEFAULT = {
 @pytest.fixture
 def plan():
     """Return a function that plans as `generator` would, with small batches."""
-    return lambda fn, items=None, **given: planned(fn, items, Options(**{**AS_DEFAULT, **given}))
+    return lambda fn, items=None, **given: plan_generator(
+        fn, items, GeneratorOptions(**{**AS_DEFAULT, **given})
+    )
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def supply(plan):
     made = []
 
     def make(fn, items=None, *, layout=None, **given):
-        made.append(Supply(plan(fn, items, **given), layout))
+        made.append(BatchSupply(plan(fn, items, **given), layout))
         return made[-1]
 
     yield make

@@ -7,57 +7,56 @@ import numpy as np
 import psutil
 import pytest
 
-from quickfit.data.workers.crew import CrewClosed, JobBroken, WorkerDied
+from quickfit.data.workers.arrays import find_layout
 from quickfit.data.workers.jobs import ItemJob
-from quickfit.data.workers.layout import layout_of
-from quickfit.data.workers.messages import Kind, Task
-from quickfit.data.workers.processes import ProcessCrew
-from quickfit.data.workers.working import FirstLook
+from quickfit.data.workers.messages import JobBroken, PoolClosed, ReplyKind, WorkerDied, WorkerTask
+from quickfit.data.workers.processes import ProcessPool
+from quickfit.data.workers.worker import FirstLook
 from quickfit.errors import PipelineError
 
 
-def crew_of(function, *, workers=1, first=0, setup=None, rows=4):
-    crew = ProcessCrew(workers=workers, slots=2)
-    crew.bring(ItemJob(function, range(1000), 1, True, setup))
-    crew.bring(layout_of(first, rows=rows))
-    crew.hire(workers)
-    return crew
+def pool_of(function, *, workers=1, first=0, setup=None, rows=4):
+    pool = ProcessPool(workers=workers, slots=2)
+    pool.bring(ItemJob(function, range(1000), 1, True, setup))
+    pool.bring(find_layout(first, rows=rows))
+    pool.start_workers(workers)
+    return pool
 
 
-def done(crew, *tasks):
+def done(pool, *tasks):
     """Give tasks and return the slots and outcomes of all of them."""
     for task in tasks:
-        crew.give(task)
+        pool.give(task)
     replies = []
     while len(replies) < len(tasks):
-        replies += [reply for reply in crew.wait() if reply.kind is Kind.DONE]
+        replies += [reply for reply in pool.wait() if reply.kind is ReplyKind.DONE]
     return [(reply.slot, reply.content) for reply in replies]
 
 
-def wait_on(crew):
-    """Wait for a crew that never does what it was told."""
+def wait_on(pool):
+    """Wait for a pool that never does what it was told."""
     while True:
-        crew.wait()
+        pool.wait()
 
 
 def value_of(function, item=0):
     """Return what a function gives in a worker, as an array."""
-    crew = ProcessCrew(workers=1, slots=1)
-    crew.bring(ItemJob(function, range(1000), 1, True))
-    crew.hire(1, FirstLook(1, None))
-    crew.bring(crew.first().layout)
-    ((_, outcome),) = done(crew, Task(0, 0, 0, 0, (item,)))
-    arrays = crew.slots[0].take(layout_of(function(item), rows=None), 1, outcome)
-    crew.close()
+    pool = ProcessPool(workers=1, slots=1)
+    pool.bring(ItemJob(function, range(1000), 1, True))
+    pool.start_workers(1, FirstLook(1, None))
+    pool.bring(pool.first().layout)
+    ((_, outcome),) = done(pool, WorkerTask(0, 0, 0, 0, (item,)))
+    arrays = pool.slots[0].take(find_layout(function(item), rows=None), 1, outcome)
+    pool.close()
     return arrays[0] if not outcome.texts else outcome.texts[0][0]
 
 
 def test_results_come_back_through_shared_memory():
-    crew = crew_of(lambda item: np.full(3, item), first=np.zeros(3, int))
-    assert done(crew, Task(0, 0, 1, 2, (5, 6))) == [(1, None)]
-    (array,) = crew.slots[1].take(layout_of(np.zeros(3, int), rows=4), 4, None)
+    pool = pool_of(lambda item: np.full(3, item), first=np.zeros(3, int))
+    assert done(pool, WorkerTask(0, 0, 1, 2, (5, 6))) == [(1, None)]
+    (array,) = pool.slots[1].take(find_layout(np.zeros(3, int), rows=4), 4, None)
     assert array[2:].tolist() == [[5, 5, 5], [6, 6, 6]]
-    crew.close()
+    pool.close()
 
 
 def test_a_worker_loads_neither_tensorflow_nor_keras():
@@ -90,25 +89,25 @@ def test_each_worker_runs_setup_before_its_first_item():
     def begin():
         os.environ["BEGUN"] = "yes"
 
-    crew = crew_of(lambda item: int(os.environ["BEGUN"] == "yes"), setup=begin)
-    assert done(crew, Task(0, 0, 0, 0, (1,))) == [(0, None)]
-    crew.close()
+    pool = pool_of(lambda item: int(os.environ["BEGUN"] == "yes"), setup=begin)
+    assert done(pool, WorkerTask(0, 0, 0, 0, (1,))) == [(0, None)]
+    pool.close()
 
 
 def test_a_process_that_cannot_be_started_is_told(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(PipelineError) as refused:
-        crew_of(abs, workers=2)
+        pool_of(abs, workers=2)
     assert "worker process 1 of 2 could not be started: [Errno 2]" in str(refused.value)
     assert 'kind="threads"' in str(refused.value)
 
 
 def test_tasks_of_an_old_turn_are_only_ticked_off():
-    crew = crew_of(lambda item: os._exit(1))
-    crew.turn = 3
-    ((_, outcome),) = done(crew, Task(2, 0, 0, 0, (1,)))
+    pool = pool_of(lambda item: os._exit(1))
+    pool.turn = 3
+    ((_, outcome),) = done(pool, WorkerTask(2, 0, 0, 0, (1,)))
     assert outcome.is_undone
-    crew.close()
+    pool.close()
 
 
 @pytest.mark.parametrize(
@@ -120,62 +119,62 @@ def test_tasks_of_an_old_turn_are_only_ticked_off():
     ],
 )
 def test_a_worker_that_dies_is_told_with_its_item(ending, code):
-    crew = crew_of(ending)
-    crew.give(Task(0, 0, 0, 0, (17,)))
+    pool = pool_of(ending)
+    pool.give(WorkerTask(0, 0, 0, 0, (17,)))
     with pytest.raises(WorkerDied) as death:
-        wait_on(crew)
+        wait_on(pool)
     assert (death.value.item, death.value.code) == (17, code)
-    crew.close()
+    pool.close()
 
 
 def test_a_worker_that_closes_its_socket_is_ended_and_told():
-    crew = crew_of(lambda item: os.closerange(3, 100))
-    crew.give(Task(0, 0, 0, 0, (17,)))
+    pool = pool_of(lambda item: os.closerange(3, 100))
+    pool.give(WorkerTask(0, 0, 0, 0, (17,)))
     with pytest.raises(WorkerDied) as death:
-        wait_on(crew)
+        wait_on(pool)
     assert death.value.item == 17
-    crew.close()
+    pool.close()
 
 
 def test_a_setup_that_fails_is_told_with_its_traceback():
     def begin():
         raise FileNotFoundError("model.bin")
 
-    crew = crew_of(abs, setup=begin)
+    pool = pool_of(abs, setup=begin)
     with pytest.raises(JobBroken, match=r"FileNotFoundError: model\.bin") as broken:
-        wait_on(crew)
+        wait_on(pool)
     assert "in begin" in broken.value.trace
-    crew.close()
+    pool.close()
 
 
 def test_more_tasks_than_a_pipe_holds_are_all_done():
-    crew = crew_of(lambda item: item)
-    tasks = [Task(0, 0, 0, 0, tuple(range(4)))] * 2200
-    assert len(done(crew, *tasks)) == 2200
-    assert crew.pending == [0, 0]
-    crew.close()
+    pool = pool_of(lambda item: item)
+    tasks = [WorkerTask(0, 0, 0, 0, tuple(range(4)))] * 2200
+    assert len(done(pool, *tasks)) == 2200
+    assert pool.pending == [0, 0]
+    pool.close()
 
 
 def test_closing_leaves_no_process_and_no_descriptor_behind():
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
-    crew = crew_of(abs, workers=2)
-    done(crew, Task(0, 0, 0, 0, (1,)))
+    pool = pool_of(abs, workers=2)
+    done(pool, WorkerTask(0, 0, 0, 0, (1,)))
     assert len(psutil.Process().children()) == 2
-    crew.close()
-    crew.close()
+    pool.close()
+    pool.close()
     assert psutil.Process().children() == []
-    with pytest.raises(CrewClosed):
-        crew.wait()
-    del crew
+    with pytest.raises(PoolClosed):
+        pool.wait()
+    del pool
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_crew_that_is_forgotten_is_closed_even_in_the_middle_of_an_item():
-    crew = crew_of(lambda item: signal.pause())
-    crew.give(Task(0, 0, 0, 0, (1,)))
-    del crew
+def test_a_pool_that_is_forgotten_is_closed_even_in_the_middle_of_an_item():
+    pool = pool_of(lambda item: signal.pause())
+    pool.give(WorkerTask(0, 0, 0, 0, (1,)))
+    del pool
     gc.collect()
     assert psutil.Process().children() == []
 

@@ -1,12 +1,333 @@
 import gc
+import itertools
 import os
 import random
+import threading
 
 import numpy as np
 import psutil
 import pytest
 
-from quickfit.errors import PipelineError
+from quickfit.data.workers.arrays import find_layout
+from quickfit.data.workers.jobs import ItemJob, StreamJob
+from quickfit.data.workers.messages import LOADING_TASK, NO_TASK, ItemFailure, JobBroken, WorkerDied
+from quickfit.data.workers.passes import EpochCallbacks, ItemPass, PassRules
+from quickfit.data.workers.supply import FailureMessages
+from quickfit.data.workers.threads import ThreadPool
+from quickfit.errors import PipelineError, UsageError
+
+
+class FailedError(Exception):
+    pass
+
+
+def refuse(failure):
+    raise FailedError(failure.item)
+
+
+def pool_of(job, first, rows=4, workers=2, slots=3):
+    return ThreadPool(job, find_layout(first, rows=rows), workers=workers, slots=slots)
+
+
+def passed(pool, items, *, rows=4, first=0, **rules):
+    told = {"workers": 2, "slots": 9, "is_ordered": True, "keeps_last": True, "on_failure": refuse}
+    layout = find_layout(first, rows=rows)
+    return ItemPass(
+        pool, layout, iter(items), epoch=0, rules=PassRules(**{**told, **rules})
+    ).batches()
+
+
+@pytest.fixture
+def pool():
+    """Return threads that fail on multiples of 50, of 100 items."""
+
+    def tenfold(item):
+        if item % 50 == 7:
+            raise ValueError(item)
+        return item * 10
+
+    pool = pool_of(ItemJob(tenfold, range(100), 1, False), 0)
+    yield pool
+    pool.close()
+
+
+def rows_of(batches):
+    return [array.tolist() for (array,) in batches]
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 7])
+def test_batches_hold_the_items_in_order_and_the_last_is_smaller(pool, count):
+    got = rows_of(passed(pool, range(10, 10 + count)))
+    assert list(itertools.chain(*got)) == [item * 10 for item in range(10, 10 + count)]
+    assert {len(batch) for batch in got[:-1]} <= {4}
+
+
+def test_the_last_batch_is_dropped_if_it_is_not_full(pool):
+    assert rows_of(passed(pool, range(10, 20), keeps_last=False)) == [
+        [100, 110, 120, 130],
+        [140, 150, 160, 170],
+    ]
+
+
+def test_batches_before_a_failure_are_handed_over(pool):
+    batches = passed(pool, range(12))
+    assert next(batches)[0].tolist() == [0, 10, 20, 30]
+    with pytest.raises(FailedError, match="7"):
+        next(batches)
+
+
+def test_items_that_are_left_out_leave_no_gaps_and_no_small_batches(pool):
+    failed = []
+    got = rows_of(passed(pool, range(4, 13), on_failure=failed.append))
+    assert got == [[40, 50, 60, 80], [90, 100, 110, 120]]
+    assert [failure.item for failure in failed] == [7]
+
+
+def test_in_any_order_nothing_is_lost_or_doubled(pool):
+    got = rows_of(passed(pool, range(8, 50), is_ordered=False))
+    assert sorted(itertools.chain(*got)) == [item * 10 for item in range(8, 50)]
+
+
+def test_a_pass_that_is_dropped_leaves_the_pool_to_the_next(pool):
+    for _ in range(20):
+        batches = passed(pool, range(8, 50))
+        next(batches)
+        batches.close()
+    assert rows_of(passed(pool, range(8, 12))) == [[80, 90, 100, 110]]
+
+
+def test_no_more_batches_are_in_the_making_than_memory_allows(pool):
+    begun = []
+    items = (begun.append(item) or item for item in range(8, 50))
+    batches = passed(pool, items, slots=2)
+    next(batches)
+    assert len(begun) == 8
+
+
+def test_results_of_any_shape_come_one_by_one():
+    pool = pool_of(ItemJob(np.zeros, range(5), 1, False), np.zeros(1), rows=None)
+    got = [array.shape for (array,) in passed(pool, range(5), rows=None, first=np.zeros(1))]
+    pool.close()
+    assert got == [(0,), (1,), (2,), (3,), (4,)]
+
+
+def test_text_finds_its_row():
+    pool = pool_of(ItemJob(lambda i: (i, f"n{i}"), range(9), 1, False), (0, ""))
+    got = [(n.tolist(), text.tolist()) for n, text in passed(pool, range(3), first=(0, ""))]
+    pool.close()
+    assert got == [([0, 1, 2], [b"n0", b"n1", b"n2"])]
+
+
+@pytest.mark.parametrize("length", [1, 4, 6, 40])
+def test_a_generator_ends_where_it_ends(length):
+    pool = pool_of(StreamJob(lambda: iter(range(length)), 1, False), 0, workers=1)
+    for _ in range(2):
+        got = rows_of(passed(pool, itertools.count(), workers=1))
+        assert list(itertools.chain(*got)) == list(range(length))
+    pool.close()
+
+
+def test_full_batches_need_no_further_copy_on_the_way_to_tensorflow(pool):
+    first, _ = (array for (array,) in passed(pool, range(8, 16)))
+    assert first.ctypes.data % 64 == 0
+
+
+def test_rows_that_nobody_made_are_never_handed_over(pool):
+    batches = passed(pool, range(8, 50))
+    next(batches)
+    pool.turn += 1  # as if another used the same pool
+    with pytest.raises(PipelineError, match="are used by another process or thread"):
+        list(batches)
+
+
+class Shuffles:
+    def __init__(self):
+        self.ended = 0
+
+    def on_epoch_end(self):
+        self.ended += 1
+
+
+def test_the_users_object_is_told_and_counts_as_changed():
+    dataset = Shuffles()
+    rounds = EpochCallbacks(dataset)
+    rounds.begin()
+    assert rounds.version == 0
+    rounds.end()
+    assert (dataset.ended, rounds.version) == (1, 1)
+
+
+def test_without_a_dataset_nothing_changes():
+    rounds = EpochCallbacks(None)
+    rounds.begin()
+    rounds.end()
+    assert rounds.version == 0
+
+
+FILES = ["a/cat.jpg", "a/dog.jpg"]
+
+
+def teller(items=FILES, can_skip=True):
+    return FailureMessages("load", items, can_skip=can_skip)
+
+
+def test_a_failure_names_item_and_error_and_shows_the_traceback():
+    text = str(
+        teller().failed(ItemFailure(0, 1, "ValueError: bad", "Traceback\n  train.py, line 5"))
+    )
+    assert text.startswith("`load` failed on item 1 ('a/dog.jpg'): ValueError: bad\n")
+    assert "train.py, line 5" in text
+    assert 'on_error="skip"' in text
+
+
+def test_who_skips_already_is_not_told_to():
+    text = str(teller(can_skip=False).failed(ItemFailure(0, 1, "ValueError: bad", "Traceback")))
+    assert "on_error" not in text
+
+
+def test_a_result_that_does_not_fit_comes_with_advice():
+    text = str(teller().failed(ItemFailure(0, 1, "its array has shape [3], and [2] is expected")))
+    assert "gave a result that cannot be used for item 1 ('a/dog.jpg')" in text
+    assert "batch=None" in text
+
+
+def test_a_result_that_is_none_comes_without_advice_on_shapes():
+    text = str(teller().failed(ItemFailure(0, 1, "it returned None; is a `return` missing?")))
+    assert "it returned None; is a `return` missing?\n" in text
+    assert "shapes" not in text
+
+
+def test_numbers_and_elements_are_not_said_twice():
+    assert teller(range(10, 20)).item(3) == "item 13"
+    assert teller(None).item(3) == "element 3"
+
+
+def test_a_huge_item_is_shortened():
+    assert len(teller([list(range(10**6))]).item(0)) < 200
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "words"),
+    [
+        (1, -11, "was ended by SIGSEGV (invalid memory access in native code) while it ran `load`"),
+        (1, -9, "was ended by SIGKILL (killed) while it ran `load` on item 1 ('a/dog.jpg')"),
+        (1, -9, "when memory runs out: try fewer workers"),
+        (1, 3, "ended with exit code 3 while it ran"),
+        (LOADING_TASK, 1, "ended with exit code 1 while it loaded `load`"),
+        (NO_TASK, -15, "was ended by SIGTERM between two items"),
+        (1, -63, "was ended by signal 63"),
+    ],
+)
+def test_a_death_is_told_with_its_reason_and_item(item, code, words):
+    text = str(teller().died(WorkerDied(item, 4711, code)))
+    assert words in text
+    assert "pid 4711" in text
+
+
+def test_a_function_that_cannot_be_loaded_is_told():
+    text = str(teller().broken(JobBroken("ModuleNotFoundError: No module named 'mine'", "Trace")))
+    assert "`load` could not be made ready in a worker: ModuleNotFoundError" in text
+    assert 'kind="threads"' in text
+
+
+def test_a_generator_without_elements_has_no_data():
+    text = str(teller(None).failed(ItemFailure(0, -1, "it ended before its first element")))
+    assert text.startswith("`load` has no data: it ended before its first element")
+
+
+def quick(item):
+    return item
+
+
+def slow(item):
+    return sum(range(200_000)) * 0 + item
+
+
+@pytest.fixture
+def locked():
+    """Return a function that holds a lock, as one written in a script would."""
+    lock = threading.Lock()
+
+    def locked(item):
+        with lock:
+            return item
+
+    return locked
+
+
+def fails(item):
+    raise ValueError("broken file")
+
+
+def test_slow_functions_go_to_processes(supply):
+    staffing = supply(slow, 10, kind="auto").staffing
+    assert staffing.uses_processes
+    assert staffing.reason.startswith("processes since a call takes")
+
+
+def test_quick_functions_stay_in_threads(supply):
+    staffing = supply(quick, 10, kind="auto").staffing
+    assert not staffing.uses_processes
+    assert staffing.reason.startswith("threads since a call takes only")
+
+
+def test_functions_that_cannot_leave_stay_in_threads_and_say_why(supply, locked):
+    staffing = supply(locked, 10, kind="auto").staffing
+    assert not staffing.uses_processes
+    assert staffing.reason == (
+        "threads since `lock`, which `locked` uses, (a lock) exists only in this process"
+    )
+
+
+def test_who_asks_for_processes_is_told_why_not(supply, locked):
+    with pytest.raises(UsageError) as refused:
+        supply(locked, 10)
+    text = str(refused.value)
+    assert "`locked` cannot run in other processes: `lock`, which `locked` uses, (a lock)" in text
+    assert "setup=" in text
+    assert 'kind="threads"' in text
+
+
+@pytest.mark.parametrize("kind", ["auto", "processes", "threads"])
+def test_a_first_item_that_fails_is_told_at_once(supply, kind):
+    with pytest.raises(PipelineError, match="`fails` failed on item 0: ValueError: broken file"):
+        supply(fails, 10, kind=kind)
+
+
+@pytest.mark.parametrize("kind", ["processes", "threads"])
+def test_a_setup_that_fails_is_told_at_once(supply, kind):
+    with pytest.raises(PipelineError, match="could not be made ready in a worker: ValueError"):
+        supply(quick, 10, kind=kind, setup=lambda: fails(0))
+
+
+def test_a_first_item_that_kills_its_worker_is_told(supply):
+    def dies(item):
+        import os
+
+        os._exit(9)
+
+    with pytest.raises(PipelineError, match="ended with exit code 9 while it ran `dies` on item 0"):
+        supply(dies, 10, kind="auto")
+
+
+def test_what_only_this_process_can_load_stays_here(supply):
+    def reader(item):
+        return item
+
+    def only_here():
+        import os
+
+        if os.getpid() != here:
+            raise ImportError("no module named mine")
+
+    import os
+
+    here = os.getpid()
+    staffing = supply(reader, 10, kind="auto", setup=only_here).staffing
+    assert staffing.reason == (
+        "threads since a process could not load it: ImportError: no module named mine"
+    )
+
 
 kinds = pytest.mark.parametrize("kind", ["processes", "threads"])
 

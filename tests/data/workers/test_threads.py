@@ -3,16 +3,15 @@ import threading
 
 import pytest
 
-from quickfit.data.workers.crew import CrewClosed
+from quickfit.data.workers.arrays import find_layout
 from quickfit.data.workers.jobs import ItemJob
-from quickfit.data.workers.layout import layout_of
-from quickfit.data.workers.messages import Task
-from quickfit.data.workers.threads import ThreadCrew
+from quickfit.data.workers.messages import PoolClosed, WorkerTask
+from quickfit.data.workers.threads import ThreadPool
 
 
-def crew_of(function, workers=2):
+def pool_of(function, workers=2):
     job = ItemJob(function, range(10), 1, False)
-    return ThreadCrew(job, layout_of(0, rows=4), workers=workers, slots=2)
+    return ThreadPool(job, find_layout(0, rows=4), workers=workers, slots=2)
 
 
 def ours():
@@ -20,35 +19,35 @@ def ours():
 
 
 def test_results_lie_in_memory_that_is_handed_over():
-    crew = crew_of(lambda item: item * 2)
-    crew.give(Task(0, 0, 1, 0, (3, 4)))
-    (reply,) = crew.wait()
+    pool = pool_of(lambda item: item * 2)
+    pool.give(WorkerTask(0, 0, 1, 0, (3, 4)))
+    (reply,) = pool.wait()
     assert (reply.slot, reply.content) == (1, None)
-    (array,) = crew.slots[1].take(layout_of(0, rows=4), 2, None)
+    (array,) = pool.slots[1].take(find_layout(0, rows=4), 2, None)
     assert array.tolist() == [6, 8]
-    crew.close()
+    pool.close()
 
 
 def test_tasks_of_an_old_turn_are_only_ticked_off():
     called = []
-    crew = crew_of(called.append)
-    crew.turn = 5
-    crew.give(Task(4, 0, 0, 0, (1,)))
-    crew.wait()
-    assert crew.pending == [0, 0]
+    pool = pool_of(called.append)
+    pool.turn = 5
+    pool.give(WorkerTask(4, 0, 0, 0, (1,)))
+    pool.wait()
+    assert pool.pending == [0, 0]
     assert called == []
-    crew.close()
+    pool.close()
 
 
-def test_threads_end_with_their_crew():
-    crew = crew_of(abs)
+def test_threads_end_with_their_pool():
+    pool = pool_of(abs)
     assert len(ours()) == 2
-    del crew
+    del pool
     gc.collect()
     assert ours() == []
 
 
-def test_who_waits_is_told_that_the_crew_is_closed():
+def test_who_waits_is_told_that_the_pool_is_closed():
     entered, leave = threading.Event(), threading.Event()
 
     def blocks(item):
@@ -56,23 +55,23 @@ def test_who_waits_is_told_that_the_crew_is_closed():
         leave.wait()
         return item
 
-    crew = crew_of(blocks, workers=1)
-    crew.give(Task(0, 0, 0, 0, (1,)))
+    pool = pool_of(blocks, workers=1)
+    pool.give(WorkerTask(0, 0, 0, 0, (1,)))
     entered.wait()
     leave.set()
-    crew.close()
-    assert crew.is_closed
-    with pytest.raises(CrewClosed):
-        crew.wait()
+    pool.close()
+    assert pool.is_closed
+    with pytest.raises(PoolClosed):
+        pool.wait()
 
 
 def test_several_threads_work_at_the_same_time():
     together = threading.Barrier(3)
-    crew = crew_of(lambda item: together.wait(), workers=3)
+    pool = pool_of(lambda item: together.wait(), workers=3)
     for row in range(3):
-        crew.give(Task(0, 0, 0, row, (row,)))
+        pool.give(WorkerTask(0, 0, 0, row, (row,)))
     replies = []
     while len(replies) < 3:
-        replies += crew.wait()
+        replies += pool.wait()
     assert [reply.content for reply in replies] == [None] * 3
-    crew.close()
+    pool.close()

@@ -4,10 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quickfit.proof.budget import Budget
-from quickfit.tuning.advice.processes import Machine
-from quickfit.tuning.batches.load import OtherLoad
-from quickfit.tuning.trials.answers import Block, Failure, Learned, Ready, TrialFailed
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.advice.rounds import TrialMachine
+from quickfit.tuning.trials.resources import OtherLoad
+from quickfit.tuning.trials.settings import (
+    Setting,
+    TrialBlock,
+    TrialFailed,
+    TrialFailure,
+    TrialLearned,
+    TrialReady,
+)
 
 
 @dataclass
@@ -44,12 +50,12 @@ class World:
 
     def machine(
         self, budget_s: float = 180.0, busy_s: Callable[[], float] = lambda: 0.0
-    ) -> Machine:
+    ) -> TrialMachine:
         """Return a machine with a budget that begins now."""
         budget = Budget(budget_s, clock=lambda: self.now_s)
         self.deadline_s = budget.deadline_s
         load = OtherLoad(busy_s, cores=2, elsewhere=0)
-        return Machine(self.make, budget, self.told.append, 2, load)
+        return TrialMachine(self.make, budget, self.told.append, 2, load)
 
     def make(self, setting: Setting) -> "FakeTrial":
         trial = FakeTrial(self, setting)
@@ -63,7 +69,7 @@ class World:
             self.interrupt_at_s = float("inf")
             raise KeyboardInterrupt
         if self.now_s >= self.deadline_s:
-            raise TrialFailed(Failure.CRASHED, "the process was ended by SIGKILL")
+            raise TrialFailed(TrialFailure.CRASHED, "the process was ended by SIGKILL")
 
     def count(self, setting: Setting) -> int:
         """Return how many processes were started with a setting."""
@@ -92,25 +98,27 @@ class FakeTrial:
     def start(self) -> None:
         self.is_started = True
 
-    def ready(self) -> Ready:
+    def ready(self) -> TrialReady:
         self.world.spend(self.world.start_s)
         _fail(self.world.fails(self.setting))
         step_s = self.world.sample_s(self.setting) * self.batch
         compile_s = self.world.compile_s(self.setting)
-        return Ready(self.batch, self.world.samples, 0.1, compile_s, step_s, 1234, 500_000_000)
+        return TrialReady(self.batch, self.world.samples, 0.1, compile_s, step_s, 1234, 500_000_000)
 
-    def run(self, steps: int) -> Block:
+    def run(self, steps: int) -> TrialBlock:
         _fail(self.world.fails_in_block(self.setting))
         samples = steps * self.batch
         epochs = samples // self.world.samples if self.world.samples else 0
         wall_s = samples * self.world.sample_s(self.setting) + epochs * self.world.epoch_s
         self.world.spend(wall_s)
         self.world.blocks.append(self.setting)
-        return Block(steps, samples, wall_s, wall_s * 1.5, 600_000_000 + self.batch * 1_000_000)
+        return TrialBlock(
+            steps, samples, wall_s, wall_s * 1.5, 600_000_000 + self.batch * 1_000_000
+        )
 
-    def learn(self, samples: int) -> Learned:
+    def learn(self, samples: int) -> TrialLearned:
         self.world.spend(samples * self.world.sample_s(self.setting))
-        return Learned(samples, 2.3, self.world.after(self.setting))
+        return TrialLearned(samples, 2.3, self.world.after(self.setting))
 
     def close(self) -> None:
         self.is_closed = True
@@ -123,7 +131,9 @@ def _fail(failed: TrialFailed | None) -> None:
 
 def out_of_memory() -> TrialFailed:
     """Return how a trial fails that needs too much memory."""
-    return TrialFailed(Failure.OUT_OF_MEMORY, "the kernel ended the process.\nIt wrote last:\nx")
+    return TrialFailed(
+        TrialFailure.OUT_OF_MEMORY, "the kernel ended the process.\nIt wrote last:\nx"
+    )
 
 
 def faster(**gains: float) -> Callable[[Setting], float]:

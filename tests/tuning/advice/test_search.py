@@ -2,13 +2,24 @@
 
 import pytest
 
-from quickfit.tuning.advice.candidates import IN_MEMORY, KINDS, Candidate, Circumstances, choose
-from quickfit.tuning.advice.pairs import Pair
-from quickfit.tuning.advice.processes import BaselineFailed
-from quickfit.tuning.advice.rows import Kind, Verdict
-from quickfit.tuning.advice.search import Search, is_open
-from quickfit.tuning.advice.verdicts import Tried
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.advice.candidates import (
+    CHANGE_KINDS,
+    IN_MEMORY,
+    ChangeCandidate,
+    TrialCircumstances,
+    choose_candidates,
+)
+from quickfit.tuning.advice.result import ChangeKind, ChangeVerdict
+from quickfit.tuning.advice.rounds import BaselineFailed, TrialPair
+from quickfit.tuning.advice.search import (
+    AdviceSearch,
+    RoundPace,
+    first_round_pace,
+    learn_samples,
+    may_still_change,
+)
+from quickfit.tuning.advice.verdicts import TriedCandidate
+from quickfit.tuning.trials.settings import Setting, TrialReady
 
 from tuning.advice.machines import World, faster, out_of_memory
 
@@ -17,11 +28,11 @@ XLA = Setting(jit=True)
 
 def searched(world, budget_s=180.0, steps_left=None, room=16):
     """Let a search try everything."""
-    search = Search(world.machine(budget_s), steps_left=steps_left)
+    search = AdviceSearch(world.machine(budget_s), steps_left=steps_left)
     try:
         ready = search.begin()
         search.room = room
-        candidates = choose(Circumstances(ready, 2), KINDS).candidates
+        candidates = choose_candidates(TrialCircumstances(ready, 2), CHANGE_KINDS).candidates
         search.try_alone((*candidates, IN_MEMORY))
         search.try_together()
     finally:
@@ -43,7 +54,7 @@ def test_what_is_faster_is_tried_three_times_in_fresh_processes():
     world = World(sample_s=faster(jit=1.5))
     search = searched(world)
     assert world.count(XLA) == 3
-    assert verdicts(search)["XLA (jit_compile)"] is Verdict.ADVISED
+    assert verdicts(search)["XLA (jit_compile)"] is ChangeVerdict.ADVISED
     assert search.found.best().setting == XLA
 
 
@@ -51,7 +62,7 @@ def test_what_has_hardly_gained_in_two_pairs_gets_no_third():
     world = World(sample_s=faster(jit=1.02))
     search = searched(world)
     assert world.count(XLA) == 2
-    assert verdicts(search)["XLA (jit_compile)"] is Verdict.NO_GAIN
+    assert verdicts(search)["XLA (jit_compile)"] is ChangeVerdict.NO_GAIN
 
 
 def test_a_gain_near_the_bound_gets_more_than_three_pairs():
@@ -70,10 +81,10 @@ def test_winners_are_combined_beside_the_best_of_them():
     world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2))
     search = searched(world)
     best = search.found.best()
-    assert best.kind is Kind.TOGETHER
+    assert best.kind is ChangeKind.TOGETHER
     assert best.setting == Setting(jit=True, steps_per_execution=32)
-    assert verdicts(search)["XLA + 32 steps"] is Verdict.ADVISED
-    assert verdicts(search)["XLA (jit_compile)"] is Verdict.ADVISED
+    assert verdicts(search)["XLA + 32 steps"] is ChangeVerdict.ADVISED
+    assert verdicts(search)["XLA (jit_compile)"] is ChangeVerdict.ADVISED
     assert len(search.found.tried[best].pairs) == 3
 
 
@@ -86,7 +97,7 @@ def test_of_one_kind_the_better_one_is_combined():
     search = searched(world)
     assert search.found.best().setting.steps_per_execution == 8
     row = {row.name: row for row in search.found.rows()}["32 steps per call"]
-    assert row.verdict is Verdict.OUTDONE
+    assert row.verdict is ChangeVerdict.OUTDONE
     assert row.reason == "8 steps per call was ahead when both ran side by side"
     assert row.gain.pairs == 1
 
@@ -100,7 +111,7 @@ def test_a_combination_that_is_no_better_gives_way_to_the_best_alone():
     search = searched(World(sample_s=lambda s: sample_s(s) * (1.01 if len(s.changed()) > 1 else 1)))
     assert search.found.best().setting == XLA
     rows = {row.name: row for row in search.found.rows()}
-    assert rows["XLA + 32 steps"].verdict is Verdict.OUTDONE
+    assert rows["XLA + 32 steps"].verdict is ChangeVerdict.OUTDONE
     assert rows["XLA + 32 steps"].reason == "not faster than XLA (jit_compile) alone"
     assert "not together with XLA" in rows["32 steps per call"].reason
 
@@ -112,7 +123,7 @@ def test_a_combination_that_fails_gives_way_too():
     )
     search = searched(world)
     assert search.found.best().setting == XLA
-    assert verdicts(search)["XLA + 32 steps"] is Verdict.FAILED
+    assert verdicts(search)["XLA + 32 steps"] is ChangeVerdict.FAILED
 
 
 def test_a_batch_that_learns_less_is_neither_advised_nor_combined():
@@ -121,13 +132,13 @@ def test_a_batch_that_learns_less_is_neither_advised_nor_combined():
     )
     search = searched(world)
     assert search.found.best().setting == XLA
-    assert verdicts(search)["batch 128 (×4)"] is Verdict.LEARNS_LESS
+    assert verdicts(search)["batch 128 (×4)"] is ChangeVerdict.LEARNS_LESS
 
 
 def test_losses_are_compared_after_the_same_samples_also_in_the_combination():
     world = World(sample_s=faster(jit=1.5, steps_per_execution=1.2))
     search = searched(world)
-    losses = [row.loss for row in search.found.rows() if row.verdict is Verdict.ADVISED]
+    losses = [row.loss for row in search.found.rows() if row.verdict is ChangeVerdict.ADVISED]
     assert len(losses) == 3
     assert len({loss.samples for loss in losses}) == 1
     assert losses[0].samples % 128 == 0
@@ -156,16 +167,16 @@ def test_a_small_budget_tries_the_first_changes_and_lists_the_others():
     world = World(sample_s=faster(jit=1.5), start_s=4.0)
     search = searched(world, 75)
     found = verdicts(search)
-    assert found["XLA (jit_compile)"] is Verdict.ADVISED
-    assert found["intra-op threads 1"] is Verdict.NOT_TRIED
+    assert found["XLA (jit_compile)"] is ChangeVerdict.ADVISED
+    assert found["intra-op threads 1"] is ChangeVerdict.NOT_TRIED
 
 
 def test_the_usual_budget_is_enough_for_a_small_model():
     # On two cores a process takes about 4 s of wall time where two start together.
     world = World(sample_s=faster(jit=1.3, steps_per_execution=1.4), start_s=4.0)
     search = searched(world)
-    assert search.found.best().kind is Kind.TOGETHER
-    assert Verdict.NOT_TRIED not in verdicts(search).values()
+    assert search.found.best().kind is ChangeKind.TOGETHER
+    assert ChangeVerdict.NOT_TRIED not in verdicts(search).values()
 
 
 def test_little_memory_means_fewer_processes_at_once():
@@ -180,7 +191,7 @@ def test_little_memory_means_fewer_processes_at_once():
     world.make = counted
     search = searched(world, 600, room=2)
     assert max(alive) <= 2
-    assert search.found.best().kind is Kind.TOGETHER
+    assert search.found.best().kind is ChangeKind.TOGETHER
 
 
 def test_a_training_that_does_not_run_is_told_at_once():
@@ -196,7 +207,7 @@ def test_a_training_that_fails_later_leaves_what_was_measured():
     search = searched(world)
     assert "failed in a later round: out of memory" in search.notes[0]
     row = search.found.rows()[0]
-    assert row.verdict is Verdict.NOT_DECIDED
+    assert row.verdict is ChangeVerdict.NOT_DECIDED
     assert "your training as it is failed in a later round" in row.reason
 
 
@@ -204,14 +215,14 @@ def test_what_does_not_pay_in_the_steps_left_is_not_advised():
     world = World(sample_s=faster(jit=1.5), compile_s=lambda s: 20.0 if s.jit else 0.5)
     search = searched(world, steps_left=100)
     row = search.found.rows()[0]
-    assert row.verdict is Verdict.NO_GAIN
+    assert row.verdict is ChangeVerdict.NO_GAIN
     assert "you have 100 left" in row.reason
     assert search.found.best() is None
 
 
 def test_what_has_failed_gets_no_more_pairs():
-    failed = Tried(Candidate(Kind.XLA, "XLA", XLA), failure=out_of_memory())
-    assert not is_open(failed)
+    failed = TriedCandidate(ChangeCandidate(ChangeKind.XLA, "XLA", XLA), failure=out_of_memory())
+    assert not may_still_change(failed)
 
 
 @pytest.mark.parametrize(
@@ -225,20 +236,20 @@ def test_what_has_failed_gets_no_more_pairs():
     ],
 )
 def test_on_a_busy_machine_cpu_time_has_a_say_in_the_first_pair(gain, cpu, is_busy, expected):
-    pair = Pair(gain, cpu, 500, 500, 0.0, 0.01)
-    tried = Tried(Candidate(Kind.XLA, "XLA", XLA), [pair])
-    assert is_open(tried, is_busy=is_busy) is expected
+    pair = TrialPair(gain, cpu, 500, 500, 0.0, 0.01)
+    tried = TriedCandidate(ChangeCandidate(ChangeKind.XLA, "XLA", XLA), [pair])
+    assert may_still_change(tried, is_busy=is_busy) is expected
 
 
 def test_time_that_is_left_is_used_for_a_first_pair_of_the_others():
     # A process takes longer than was planned: three rounds of another one do not fit any more.
     world = World(start_s=2.0)
     world.sample_s = faster()
-    search = Search(world.machine(60.0))
+    search = AdviceSearch(world.machine(60.0))
     search.begin()
     search.room = 16
     world.start_s = 6.0
-    candidates = choose(Circumstances(search.ready, 2), KINDS).candidates
+    candidates = choose_candidates(TrialCircumstances(search.ready, 2), CHANGE_KINDS).candidates
     search.try_alone(candidates)
     search.close()
     measured = [one for one in search.found.tried.values() if one.pairs]
@@ -260,5 +271,39 @@ def test_time_that_is_left_is_used_for_what_had_no_room_in_a_round_before():
     search = searched(world, 90.0)
     assert world.count(XLA) == 3
     assert world.count(few) == 3
-    assert verdicts(search)["inter-op threads 1"] is Verdict.ADVISED
+    assert verdicts(search)["inter-op threads 1"] is ChangeVerdict.ADVISED
     assert search.found.tried[search.found.best()].loss is not None
+
+
+def ready(batch=32, samples=None, step_s=0.01):
+    return TrialReady(batch, samples, 0.1, 0.5, step_s, 1234, 400)
+
+
+def test_a_round_has_the_training_as_it_is_beside_its_candidates():
+    assert RoundPace(5.0).round_s(3) == 20.0
+    assert RoundPace(5.0).room(20.0) == 3
+    assert RoundPace(5.0).room(3.0) == 0
+
+
+def test_a_pace_of_nothing_plans_no_endless_rounds():
+    assert RoundPace(0.0).room(10.0) < 1000
+
+
+def test_slow_steps_make_a_slow_round():
+    assert first_round_pace(4.0, 2.0, 2).process_s > first_round_pace(4.0, 0.01, 2).process_s + 10
+    assert first_round_pace(4.0, 0.01, 1).process_s > first_round_pace(4.0, 0.01, 2).process_s
+
+
+@pytest.mark.parametrize(
+    ("given", "largest", "samples"),
+    [
+        pytest.param(ready(), 128, 6400, id="two seconds of training"),
+        pytest.param(ready(samples=1000), 128, 896, id="no more than the data, in whole batches"),
+        pytest.param(ready(step_s=1.0), 128, 128, id="slow steps: what the budget allows"),
+        pytest.param(ready(step_s=0.2), 128, 768, id="a few steps of the largest batch"),
+        pytest.param(ready(step_s=1e-5), 128, 19968, id="fast steps: enough is enough"),
+        pytest.param(ready(samples=100), 128, 128, id="a batch beyond the data"),
+    ],
+)
+def test_losses_are_compared_after_whole_batches_of_everybody(given, largest, samples):
+    assert learn_samples(given, largest, budget_s=180.0) == samples

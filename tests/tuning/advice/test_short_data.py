@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quickfit.tuning.trials.feeds import feed_of, in_memory
+from quickfit.tuning.trials.feeds import in_memory, make_feed
 
 pytestmark = pytest.mark.loads_tf
 
@@ -11,7 +11,7 @@ X = np.arange(20, dtype="float32").reshape(20, 1)
 
 
 def test_a_batch_is_never_larger_than_the_arrays(tf):
-    feed = feed_of((X, X), None, 32)
+    feed = make_feed((X, X), None, 32)
     assert (feed.batch, feed.samples) == (20, 20)
     assert feed.arguments()["batch_size"] == 20
     assert feed.rest() is None
@@ -19,6 +19,6 @@ def test_a_batch_is_never_larger_than_the_arrays(tf):
 
 @pytest.mark.parametrize(("batch", "steps"), [(20, 1), (8, 3)])
 def test_from_memory_an_epoch_has_as_many_steps_as_the_users(tf, batch, steps):
-    fed = in_memory(feed_of((X, X), batch, 32)).arguments()
+    fed = in_memory(make_feed((X, X), batch, 32)).arguments()
     assert int(fed["x"].cardinality()) == steps
     assert "steps_per_epoch" not in fed

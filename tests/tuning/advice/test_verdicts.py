@@ -4,57 +4,68 @@ import math
 
 import pytest
 
-from quickfit.tuning.advice.candidates import Candidate
-from quickfit.tuning.advice.pairs import Pair
-from quickfit.tuning.advice.rows import Kind, Verdict
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.result import ChangeKind, ChangeVerdict
+from quickfit.tuning.advice.rounds import TrialPair
 from quickfit.tuning.advice.verdicts import (
     INTERRUPTED,
-    Tried,
+    AdviceChoice,
+    TriedCandidate,
     failure_text,
-    row_of,
-    verdict_of,
+    join_winners,
+    tried_row,
+    tried_verdict,
 )
-from quickfit.tuning.trials.answers import Failure, Learned, TrialFailed
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.trials.settings import (
+    Setting,
+    TrialFailed,
+    TrialFailure,
+    TrialLearned,
+    TrialReady,
+)
 
-XLA = Candidate(Kind.XLA, "XLA", Setting(jit=True))
-BATCH = Candidate(Kind.BATCH, "batch 64", Setting(batch=64))
+XLA = ChangeCandidate(ChangeKind.XLA, "XLA", Setting(jit=True))
+BATCH = ChangeCandidate(ChangeKind.BATCH, "batch 64", Setting(batch=64))
 
 
 def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s=0.01):
     """A candidate with one pair for each gain."""
     pairs = [
-        Pair(
+        TrialPair(
             gain,
             0.8,
             700_000_000,
             600_000_000,
             compile_s,
             step_s,
-            Learned(512, 2.3, after),
-            Learned(512, 2.3, unchanged),
+            TrialLearned(512, 2.3, after),
+            TrialLearned(512, 2.3, unchanged),
         )
         for gain in gains
     ]
-    return Tried(candidate, pairs)
+    return TriedCandidate(candidate, pairs)
 
 
 @pytest.mark.parametrize(
     ("gains", "verdict", "reason"),
     [
-        pytest.param((1.4, 1.42, 1.38), Verdict.ADVISED, "", id="clearly faster"),
-        pytest.param((1.06, 1.07, 1.06), Verdict.NO_GAIN, "as little as", id="bound under 1.05"),
-        pytest.param((1.0, 1.6, 1.3), Verdict.NOT_DECIDED, "after 3 pairs", id="too noisy"),
-        pytest.param((1.02, 1.03, 1.0), Verdict.NO_GAIN, "", id="as fast"),
-        pytest.param((0.97,), Verdict.NO_GAIN, "", id="one pair is enough for no gain"),
-        pytest.param((0.6,), Verdict.SLOWER, "", id="one pair is enough for slower"),
-        pytest.param((1.4,), Verdict.NOT_DECIDED, "measured once only", id="one says little"),
-        pytest.param((1.4, 1.4), Verdict.NOT_DECIDED, "measured twice only", id="two say little"),
-        pytest.param((), Verdict.NOT_TRIED, "the budget was over", id="never measured"),
+        pytest.param((1.4, 1.42, 1.38), ChangeVerdict.ADVISED, "", id="clearly faster"),
+        pytest.param(
+            (1.06, 1.07, 1.06), ChangeVerdict.NO_GAIN, "as little as", id="bound under 1.05"
+        ),
+        pytest.param((1.0, 1.6, 1.3), ChangeVerdict.NOT_DECIDED, "after 3 pairs", id="too noisy"),
+        pytest.param((1.02, 1.03, 1.0), ChangeVerdict.NO_GAIN, "", id="as fast"),
+        pytest.param((0.97,), ChangeVerdict.NO_GAIN, "", id="one pair is enough for no gain"),
+        pytest.param((0.6,), ChangeVerdict.SLOWER, "", id="one pair is enough for slower"),
+        pytest.param((1.4,), ChangeVerdict.NOT_DECIDED, "measured once only", id="one says little"),
+        pytest.param(
+            (1.4, 1.4), ChangeVerdict.NOT_DECIDED, "measured twice only", id="two say little"
+        ),
+        pytest.param((), ChangeVerdict.NOT_TRIED, "the budget was over", id="never measured"),
     ],
 )
 def test_the_verdict_goes_by_the_lower_bound_over_three_pairs(gains, verdict, reason):
-    found, why = verdict_of(tried(*gains))
+    found, why = tried_verdict(tried(*gains))
     assert found is verdict
     assert reason in why
     assert bool(reason) == bool(why)
@@ -62,40 +73,45 @@ def test_the_verdict_goes_by_the_lower_bound_over_three_pairs(gains, verdict, re
 
 @pytest.mark.parametrize("gains", [(), (1.4,)])
 def test_why_there_are_no_more_pairs_is_told(gains):
-    assert "interrupted" in verdict_of(tried(*gains), ended=INTERRUPTED)[1]
-    assert "budget" not in verdict_of(tried(*gains), ended=INTERRUPTED)[1]
+    assert "interrupted" in tried_verdict(tried(*gains), ended=INTERRUPTED)[1]
+    assert "budget" not in tried_verdict(tried(*gains), ended=INTERRUPTED)[1]
 
 
 def test_what_is_faster_but_learns_less_is_not_advised():
-    verdict, why = verdict_of(tried(2.0, 2.0, 2.0, candidate=BATCH, after=0.9))
-    assert verdict is Verdict.LEARNS_LESS
+    verdict, why = tried_verdict(tried(2.0, 2.0, 2.0, candidate=BATCH, after=0.9))
+    assert verdict is ChangeVerdict.LEARNS_LESS
     assert "after 512 samples the loss is 0.9, and 0.5 as it is" in why
     assert "higher learning rate" in why
 
 
 def test_a_loss_that_is_not_a_number_is_worse():
-    verdict, why = verdict_of(tried(2.0, 2.0, 2.0, after=math.nan))
-    assert verdict is Verdict.LEARNS_LESS
+    verdict, why = tried_verdict(tried(2.0, 2.0, 2.0, after=math.nan))
+    assert verdict is ChangeVerdict.LEARNS_LESS
     assert "the loss is not finite" in why
     assert "learning rate" not in why
 
 
 def test_a_loss_that_is_within_a_tenth_counts_as_the_same():
-    assert verdict_of(tried(2.0, 2.0, 2.0, after=0.54))[0] is Verdict.ADVISED
+    assert tried_verdict(tried(2.0, 2.0, 2.0, after=0.54))[0] is ChangeVerdict.ADVISED
 
 
 def test_a_loss_below_zero_is_compared_as_well():
-    assert verdict_of(tried(2.0, 2.0, 2.0, after=-4.9, unchanged=-5.0))[0] is Verdict.ADVISED
-    assert verdict_of(tried(2.0, 2.0, 2.0, after=-4.0, unchanged=-5.0))[0] is Verdict.LEARNS_LESS
+    assert (
+        tried_verdict(tried(2.0, 2.0, 2.0, after=-4.9, unchanged=-5.0))[0] is ChangeVerdict.ADVISED
+    )
+    assert (
+        tried_verdict(tried(2.0, 2.0, 2.0, after=-4.0, unchanged=-5.0))[0]
+        is ChangeVerdict.LEARNS_LESS
+    )
 
 
 def test_compiling_must_pay_within_the_steps_that_are_left():
     # 3 s of compiling, and 5 ms saved on every step.
     change = tried(2.0, 2.0, 2.0)
     assert change.pays_after == 600
-    assert verdict_of(change, steps_left=601)[0] is Verdict.ADVISED
-    verdict, why = verdict_of(change, steps_left=500)
-    assert verdict is Verdict.NO_GAIN
+    assert tried_verdict(change, steps_left=601)[0] is ChangeVerdict.ADVISED
+    verdict, why = tried_verdict(change, steps_left=500)
+    assert verdict is ChangeVerdict.NO_GAIN
     assert why == "it pays after 600 steps, and you have 500 left"
 
 
@@ -108,7 +124,7 @@ def test_what_is_slower_never_pays():
 
 
 def test_a_row_tells_memory_and_cpu_beside_the_gain():
-    row = row_of(tried(1.4, 1.4, 1.4))
+    row = tried_row(tried(1.4, 1.4, 1.4))
     assert (row.peak_bytes, row.more_bytes) == (700_000_000, 100_000_000)
     assert row.cpu == pytest.approx(0.8)
     assert row.loss.unchanged == 0.5
@@ -117,7 +133,7 @@ def test_a_row_tells_memory_and_cpu_beside_the_gain():
 
 def test_of_a_traceback_the_last_line_is_told():
     failure = TrialFailed(
-        Failure.ERROR, "Traceback (most recent call last):\n  x\nValueError: no\n"
+        TrialFailure.ERROR, "Traceback (most recent call last):\n  x\nValueError: no\n"
     )
     assert failure_text(failure) == "error: ValueError: no"
 
@@ -134,21 +150,101 @@ Arguments received by Sequential.call():
 
 
 def test_of_an_error_of_keras_what_it_says_is_told():
-    assert failure_text(TrialFailed(Failure.ERROR, KERAS)) == (
+    assert failure_text(TrialFailed(TrialFailure.ERROR, KERAS)) == (
         "error: ValueError: Exception encountered when calling Sequential.call().:"
         " Input 0 of layer 'dense' is incompatible with the layer"
     )
 
 
 def test_of_other_texts_the_first_line_is_told_and_no_more_than_one_reads():
-    failure = TrialFailed(Failure.OUT_OF_MEMORY, f"memory ran out {'x' * 999}\nIt wrote last:\nz")
+    failure = TrialFailed(
+        TrialFailure.OUT_OF_MEMORY, f"memory ran out {'x' * 999}\nIt wrote last:\nz"
+    )
     text = failure_text(failure)
     assert text.startswith("out of memory: memory ran out")
     assert len(text) < 310
 
 
 def test_a_failure_without_words_is_told_by_its_kind():
-    assert failure_text(TrialFailed(Failure.HUNG, "")) == "hung"
+    assert failure_text(TrialFailed(TrialFailure.HUNG, "")) == "hung"
     change = tried(1.4)
-    change.failure = TrialFailed(Failure.HUNG, "no sign of life")
-    assert verdict_of(change) == (Verdict.FAILED, "hung: no sign of life")
+    change.failure = TrialFailed(TrialFailure.HUNG, "no sign of life")
+    assert tried_verdict(change) == (ChangeVerdict.FAILED, "hung: no sign of life")
+
+
+EIGHT = ChangeCandidate(ChangeKind.STEPS, "8 steps", Setting(steps_per_execution=8))
+MANY = ChangeCandidate(ChangeKind.STEPS, "32 steps", Setting(steps_per_execution=32))
+TWICE = ChangeCandidate(ChangeKind.BATCH, "batch 64", Setting(batch=64))
+FOURFOLD = ChangeCandidate(ChangeKind.BATCH, "batch 128", Setting(batch=128))
+READY = TrialReady(32, 1024, 0.1, 0.5, 0.01, 1234, 400)
+
+
+def choosing(**gains):
+    """All candidates with three pairs of a gain each."""
+    known = {"xla": XLA, "eight": EIGHT, "many": MANY, "twice": TWICE, "fourfold": FOURFOLD}
+    found = AdviceChoice()
+    for name, gain in gains.items():
+        pair = TrialPair(gain, 1.0, 500, 500, 0.0, 0.01)
+        found.tried[known[name]] = TriedCandidate(known[name], [pair] * 3)
+    return found
+
+
+def rows(found):
+    return {row.name: row for row in found.rows()}
+
+
+def test_who_is_far_behind_another_of_its_kind_is_given_up_and_told_so():
+    found = choosing(eight=1.3, many=1.5, twice=1.3, fourfold=1.9)
+    assert found.rivals(list(found.tried)) == [MANY, TWICE, FOURFOLD]
+    assert found.tried[EIGHT].reason == "32 steps was ahead when both ran side by side"
+
+
+def test_who_is_near_stays():
+    found = choosing(eight=1.48, many=1.5)
+    assert found.rivals([EIGHT, MANY]) == [EIGHT, MANY]
+
+
+def test_winners_are_the_best_of_each_kind():
+    found = choosing(xla=1.2, eight=1.5, many=1.4, twice=1.01)
+    assert found.winners() == [EIGHT, XLA]
+    assert found.best() == EIGHT
+
+
+def test_without_a_gain_nothing_is_best():
+    found = choosing(xla=1.01)
+    assert found.best() is None
+    assert join_winners(found.winners(), READY) is None
+
+
+def test_winners_in_one_have_everything_that_each_changes():
+    together = join_winners([XLA, EIGHT, TWICE], READY)
+    assert together.setting == Setting(jit=True, steps_per_execution=8, batch=64)
+    assert together.name == "XLA + 8 steps + batch 64"
+
+
+def test_steps_that_no_longer_fit_an_epoch_are_left_out():
+    assert join_winners([XLA, MANY, FOURFOLD], READY).setting == Setting(jit=True, batch=128)
+    assert join_winners([MANY, FOURFOLD], READY) is None
+
+
+def test_one_winner_is_not_combined():
+    assert join_winners([XLA], READY) is None
+
+
+def test_a_combination_that_was_not_tried_leaves_the_others_untold():
+    found = choosing(xla=1.5, eight=1.3)
+    found.add_together(join_winners([XLA, EIGHT], READY))
+    row = rows(found)["8 steps"]
+    assert row.verdict is ChangeVerdict.NOT_DECIDED
+    assert row.reason == "faster alone; together with XLA it was not tried: the budget was over"
+    assert rows(found)["XLA"].verdict is ChangeVerdict.ADVISED
+
+
+def test_a_part_that_does_not_fit_the_combination_is_told():
+    found = choosing(xla=1.2, many=1.3, fourfold=1.9)
+    together = join_winners(found.winners(), READY)
+    found.add_together(together)
+    found.tried[together].pairs += [TrialPair(2.5, 1.0, 500, 500, 0.0, 0.01)] * 3
+    assert found.best() == together
+    assert rows(found)["32 steps"].reason == "it does not fit XLA + batch 128"
+    assert rows(found)["XLA"].verdict is ChangeVerdict.ADVISED

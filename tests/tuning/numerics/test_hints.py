@@ -3,11 +3,11 @@
 import pytest
 
 from quickfit.tuning.numerics import hints
-from quickfit.tuning.numerics.tally import Tally
+from quickfit.tuning.numerics.op_watch import NumberTally
 
 
 def numbers(dtype="float32", largest=1.0):
-    return Tally(nan=1, inf=0, size=2, low=-largest, high=largest, dtype=dtype)
+    return NumberTally(nan=1, inf=0, size=2, low=-largest, high=largest, dtype=dtype)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_loss_with_a_logarithm_asks_for_from_logits():
 
 
 def test_sums_and_products_of_finite_numbers_have_overflowed():
-    found = Tally(nan=0, inf=1, size=4, low=0.0, high=1.0, dtype="float32")
+    found = NumberTally(nan=0, inf=1, size=4, low=0.0, high=1.0, dtype="float32")
     assert hints.of_layer(found, None, "MatMul").startswith("An overflow: MatMul of finite numbers")
     assert "orthogonal" in hints.of_recurrence("float32")
     assert not hints.is_overflow("Log")

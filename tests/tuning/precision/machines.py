@@ -1,7 +1,13 @@
 """Trials that stand for machines: they train as fast as they are told, and no process starts."""
 
-from quickfit.tuning.trials.answers import Block, Failure, Learned, Ready, TrialFailed
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.trials.settings import (
+    Setting,
+    TrialBlock,
+    TrialFailed,
+    TrialFailure,
+    TrialLearned,
+    TrialReady,
+)
 
 FULL, HALF = Setting(), Setting(policy="mixed_bfloat16")
 MIB = 1 << 20
@@ -35,7 +41,7 @@ class StandIn:
 
     def ask(self, what):
         if self.machine.fails.get(self.setting) == what:
-            raise TrialFailed(Failure.ERROR, "TypeError: planted")
+            raise TrialFailed(TrialFailure.ERROR, "TypeError: planted")
         self.machine.asked.append((what, "half" if self.setting == HALF else "full"))
 
     def start(self):
@@ -44,17 +50,19 @@ class StandIn:
 
     def ready(self):
         self.ask("ready")
-        return Ready(32, None, 1.0, 1.0, 0.1 / self.speed, 1000, 100 * MIB)
+        return TrialReady(32, None, 1.0, 1.0, 0.1 / self.speed, 1000, 100 * MIB)
 
     def run(self, steps):
         self.ask("run")
         samples = 32 * steps
         second = 0.1 * steps / self.speed
-        return Block(steps, samples, second, 2 * second, (50 if self.setting == HALF else 80) * MIB)
+        return TrialBlock(
+            steps, samples, second, 2 * second, (50 if self.setting == HALF else 80) * MIB
+        )
 
     def learn(self, samples):
         self.ask("learn")
-        return Learned(samples, 0.7, 0.52 if self.setting == HALF else 0.51)
+        return TrialLearned(samples, 0.7, 0.52 if self.setting == HALF else 0.51)
 
     def close(self):
         self.machine.open -= 1

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from quickfit.errors import ModelError, UsageError
-from quickfit.tuning.precision.applying import apply_precision
-
-pytestmark = pytest.mark.loads_tf
+from quickfit.tuning.precision.applying import (
+    HalfLossError,
+    apply_precision,
+    batch_for,
+    failed_layer,
+    rehearse_model,
+    require_whole_losses,
+    short_error,
+)
 
 KINDS = ("classifier", "functional", "nested", "words", "attention")
 
@@ -33,6 +39,7 @@ def update(model, before):
     return np.concatenate([np.ravel(now - then) for now, then in pairs])
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_copy_has_the_same_weights_and_the_model_is_not_touched(models, kind):
     model, _, _ = compiled(getattr(models, kind))
@@ -49,6 +56,7 @@ def test_the_copy_has_the_same_weights_and_the_model_is_not_touched(models, kind
     assert not shared
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("policy", "error"), [("mixed_float16", 4e-3), ("mixed_bfloat16", 4e-2)])
 def test_the_copy_computes_the_same_but_for_the_rounding(models, kind, policy, error):
@@ -61,6 +69,7 @@ def test_the_copy_computes_the_same_but_for_the_rounding(models, kind, policy, e
     assert any(not np.array_equal(*pair) for pair in pairs)  # it does compute in 16 bits
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("kind", KINDS)
 def test_back_in_float32_it_computes_exactly_the_same(models, kind):
     model, x, _, _ = getattr(models, kind)()
@@ -70,6 +79,7 @@ def test_back_in_float32_it_computes_exactly_the_same(models, kind):
         np.testing.assert_array_equal(exact, again)
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("kind", ["classifier", "nested"])
 def test_training_in_float16_makes_the_loss_fall(models, kind):
     import keras
@@ -82,10 +92,11 @@ def test_training_in_float16_makes_the_loss_fall(models, kind):
     assert losses[-1] < 0.95 * losses[0]
 
 
+@pytest.mark.loads_tf
 def test_the_first_update_in_float16_is_that_of_float32_within_1_percent(models):
     import keras
 
-    from quickfit.tuning.stepping import make_train_step
+    from quickfit.tuning.train_step.step import make_train_step
 
     model, x, y, loss = models.attention()
     model.compile(keras.optimizers.SGD(0.1), loss)
@@ -99,6 +110,7 @@ def test_the_first_update_in_float16_is_that_of_float32_within_1_percent(models)
     assert np.linalg.norm(exact - half) < 0.01 * np.linalg.norm(exact)
 
 
+@pytest.mark.loads_tf
 @pytest.mark.filterwarnings("ignore:__array__:DeprecationWarning")  # by Keras, when it saves
 def test_a_saved_copy_is_loaded_with_its_policies_and_its_loss_scaling(models, tmp_path):
     import keras
@@ -116,6 +128,7 @@ def test_a_saved_copy_is_loaded_with_its_policies_and_its_loss_scaling(models, t
     np.testing.assert_array_equal(outputs(loaded, x)[0], outputs(copied, x)[0])
 
 
+@pytest.mark.loads_tf
 def test_head_softmax_and_input_stay_in_float32(models):
     copied = apply_precision(models.classifier()[0], "mixed_bfloat16")
     found = models.policies(copied)
@@ -124,12 +137,14 @@ def test_head_softmax_and_input_stay_in_float32(models):
     assert copied.outputs[0].dtype == "float32"
 
 
+@pytest.mark.loads_tf
 def test_numbers_that_float16_cannot_hold_reach_the_layer_that_scales_them(models):
     model, x, _, _ = models.classifier()
     assert x.max() > 65504
     assert np.all(np.isfinite(outputs(apply_precision(model, "mixed_float16"), x)[0]))
 
 
+@pytest.mark.loads_tf
 def test_a_layer_that_float16_breaks_stays_in_float32_with_its_parts(models):
     found = models.policies(apply_precision(models.functional()[0], "mixed_float16"))
     assert found["dividing"] == found["last"] == "float32"
@@ -138,11 +153,13 @@ def test_a_layer_that_float16_breaks_stays_in_float32_with_its_parts(models):
     assert model.get_layer("dividing").part.dtype_policy.name == "float32"
 
 
+@pytest.mark.loads_tf
 def test_bfloat16_has_the_range_of_float32_so_that_layer_may_use_it(models):
     model = apply_precision(models.functional()[0], "mixed_bfloat16")
     assert model.get_layer("dividing").part.dtype_policy.name == "mixed_bfloat16"
 
 
+@pytest.mark.loads_tf
 def test_layers_that_were_kept_in_float32_on_purpose_stay_so(models):
     import keras
 
@@ -154,6 +171,7 @@ def test_layers_that_were_kept_in_float32_on_purpose_stay_so(models):
     assert (found["half"], found["chosen"]) == ("mixed_float16", "float32")
 
 
+@pytest.mark.loads_tf
 def test_double_precision_is_left_alone(models):
     import keras
 
@@ -164,6 +182,7 @@ def test_double_precision_is_left_alone(models):
     assert (found["double"], found["other"]) == ("float64", "mixed_float16")
 
 
+@pytest.mark.loads_tf
 def test_a_model_that_is_not_built_gets_the_policy_too(models):
     import keras
 
@@ -175,6 +194,7 @@ def test_a_model_that_is_not_built_gets_the_policy_too(models):
     assert not model.built
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("is_built", [True, False])
 def test_ids_are_looked_up_exactly_whether_the_model_is_built_or_not(models, is_built):
     import keras
@@ -192,6 +212,7 @@ def test_ids_are_looked_up_exactly_whether_the_model_is_built_or_not(models, is_
     assert str(copied.inputs[0].dtype) == "float32"
 
 
+@pytest.mark.loads_tf
 def test_inner_lists_of_layers_pass_16_bits_on_without_casting(models):
     import keras
 
@@ -204,6 +225,7 @@ def test_inner_lists_of_layers_pass_16_bits_on_without_casting(models):
     assert copied.inputs[0].dtype == "float32"
 
 
+@pytest.mark.loads_tf
 def test_what_is_not_trainable_stays_so(models):
     model, _, _, _ = models.nested()
     model.get_layer("shared").trainable = False
@@ -213,11 +235,13 @@ def test_what_is_not_trainable_stays_so(models):
     assert not copied.get_layer("shared").layers[0].trainable
 
 
+@pytest.mark.loads_tf
 def test_shared_layers_stay_shared(models):
     model, _, _, _ = models.nested()
     assert apply_precision(model).count_params() == model.count_params()
 
 
+@pytest.mark.loads_tf
 def test_a_model_with_a_step_of_its_own_keeps_it(models):
     import keras
 
@@ -231,6 +255,7 @@ def test_a_model_with_a_step_of_its_own_keeps_it(models):
     assert logs["own"] == 7.0
 
 
+@pytest.mark.loads_tf
 def test_a_vocabulary_is_carried_over(models):
     import keras
 
@@ -244,6 +269,7 @@ def test_a_vocabulary_is_carried_over(models):
     assert found.get_vocabulary() == lookup.get_vocabulary()
 
 
+@pytest.mark.loads_tf
 def test_a_model_of_its_own_class_is_refused_with_the_lines_to_paste(models):
     with pytest.raises(ModelError) as caught:
         apply_precision(models.OwnModel(name="mine"), "mixed_float16")
@@ -252,6 +278,7 @@ def test_a_model_of_its_own_class_is_refused_with_the_lines_to_paste(models):
     assert '    keras.config.set_dtype_policy("mixed_float16")  # before the model is built' in text
 
 
+@pytest.mark.loads_tf
 def test_a_layer_that_does_not_work_in_16_bits_stays_in_float32_with_a_warning(models):
     import keras
 
@@ -268,6 +295,7 @@ def test_a_layer_that_does_not_work_in_16_bits_stays_in_float32_with_a_warning(m
     assert np.all(np.isfinite(outputs(copied, np.ones((2, 8)))[0]))
 
 
+@pytest.mark.loads_tf
 def test_a_layer_that_works_in_no_type_is_an_error_of_the_model(models):
     import keras
 
@@ -285,6 +313,7 @@ def test_a_layer_that_works_in_no_type_is_an_error_of_the_model(models):
     assert "set_dtype_policy" in str(caught.value)
 
 
+@pytest.mark.loads_tf
 def test_a_layer_without_a_config_is_named(models):
     import keras
 
@@ -294,6 +323,7 @@ def test_a_layer_without_a_config_is_named(models):
     assert not model.compiled
 
 
+@pytest.mark.loads_tf
 def test_a_class_that_a_copy_would_lose_is_refused(models):
     import keras
 
@@ -305,17 +335,20 @@ def test_a_class_that_a_copy_would_lose_is_refused(models):
         apply_precision(Fixed([keras.Input((8,)), keras.layers.Dense(1)]))
 
 
+@pytest.mark.loads_tf
 def test_something_that_is_no_model_is_refused(models):
     with pytest.raises(UsageError, match=r"was given a builtins\.str\. Give the model itself"):
         apply_precision("model.keras")
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("policy", ["float8", None, 16])
 def test_a_policy_that_nobody_knows_is_refused_with_those_that_are(models, policy):
     with pytest.raises(UsageError, match="Give one of: mixed_float16, mixed_bfloat16, float32"):
         apply_precision(models.classifier()[0], policy)
 
 
+@pytest.mark.loads_tf
 def test_pure_float16_is_refused_with_the_reason(models):
     with pytest.raises(UsageError, match="mixed_float16 keeps them in float32"):
         apply_precision(models.classifier()[0], "float16")
@@ -345,6 +378,7 @@ def one_of(models, kind):
     return makers[kind]()
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("kind", ["activation", "added loss", "no self", "lambda", "gradient"])
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_what_does_not_train_in_16_bits_stays_in_float32_and_the_copy_trains(models, kind, policy):
@@ -359,16 +393,19 @@ def test_what_does_not_train_in_16_bits_stays_in_float32_and_the_copy_trains(mod
     assert np.isfinite(copied.train_on_batch(np.ones((4, 8)), np.ones((4, 1))))
 
 
+@pytest.mark.loads_tf
 def test_the_reason_of_a_lambda_is_its_own_error(models):
     with pytest.warns(UserWarning, match=r"stays in float32: TypeError: Input 'y' of 'AddV2'"):
         apply_precision(with_one(one_of(models, "lambda")))
 
 
+@pytest.mark.loads_tf
 def test_the_reason_of_an_added_loss_is_told(models):
     with pytest.warns(UserWarning, match="float32: it adds a loss in bfloat16, and Keras sums"):
         apply_precision(with_one(one_of(models, "added loss")), "mixed_bfloat16")
 
 
+@pytest.mark.loads_tf
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_a_layer_with_an_activity_regularizer_trains(models, policy):
     import keras
@@ -378,8 +415,149 @@ def test_a_layer_with_an_activity_regularizer_trains(models, policy):
     assert np.isfinite(copied.train_on_batch(np.ones((4, 8)), np.ones((4, 1))))
 
 
+@pytest.mark.loads_tf
 def test_tracebacks_of_keras_are_cut_again_afterwards(models):
     import keras
 
     apply_precision(models.classifier()[0])
     assert keras.config.is_traceback_filtering_enabled()
+
+
+class Part:
+    """Stands for a layer: it may hold others, and fails where it is told to."""
+
+    def __init__(self, *parts, fails=False):
+        self.parts, self.fails = parts, fails
+
+    def _flatten_layers(self):
+        return [self, *(inner for part in self.parts for inner in part._flatten_layers())]
+
+    def call(self):
+        if self.fails:
+            raise TypeError("two types")
+        for part in self.parts:
+            part.call()
+
+
+class Other(Part):
+    """Its author does not write `self`."""
+
+    def call(this):  # noqa: N805
+        raise TypeError("two types")
+
+
+def failure_of(part):
+    try:
+        part.call()
+    except TypeError as error:
+        return error
+    raise AssertionError("nothing failed")
+
+
+def test_the_innermost_layer_is_found():
+    inner = Part(fails=True)
+    model = Part(Part(), inner)
+    assert failed_layer(failure_of(model), [("the model", model), ("inner", inner)]) == "inner"
+
+
+def test_a_part_of_a_layer_stands_for_the_layer():
+    layer = Part(Part(Part(fails=True)))
+    assert failed_layer(failure_of(layer), [("layer", layer)]) == "layer"
+
+
+def test_a_layer_is_found_whatever_its_author_calls_it():
+    layer = Other()
+    assert failed_layer(failure_of(layer), [("layer", layer)]) == "layer"
+
+
+def test_what_a_lambda_failed_with_is_told_instead_of_a_shape_that_is_not_known():
+    error = NotImplementedError("We could not automatically infer the shape")
+    error.__context__ = TypeError("float32 and float16")
+    assert short_error(error) == "TypeError: float32 and float16"
+    assert short_error(NotImplementedError("alone")) == "NotImplementedError: alone"
+
+
+def test_an_error_from_elsewhere_is_in_no_layer():
+    assert failed_layer(failure_of(Part(fails=True)), [("layer", Part())]) is None
+    assert failed_layer(TypeError("never raised"), []) is None
+
+
+def test_an_error_is_told_without_colours_and_arguments():
+    text = "Exception in call().\n\n\x1b[1mTypes differ.\x1b[0m\n\nArguments received by X:\n  a=1"
+    assert short_error(TypeError(text)) == "TypeError: Exception in call().\nTypes differ."
+
+
+def test_a_long_error_is_cut():
+    assert short_error(ValueError("\n".join("abcdefgh"))) == "ValueError: a\nb\nc\nd"
+
+
+FAILURES = (ValueError, TypeError)
+
+
+@pytest.mark.loads_tf
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_found_and_nothing_is_changed(models, kind):
+    model, _, _, _ = getattr(models, kind)()
+    before = [np.array(one.numpy()) for one in model.variables]
+    batch = batch_for(model, FAILURES)
+    assert batch is not None
+    rehearse_model(model, batch)
+    after = [one.numpy() for one in model.variables]
+    assert all(one.tobytes() == two.tobytes() for one, two in zip(before, after, strict=True))
+
+
+@pytest.mark.loads_tf
+def test_axes_of_any_length_are_made_longer_where_poolings_need_it(models):
+    import keras
+    import tensorflow as tf
+
+    inputs = keras.Input((None, None, 3))
+    x = keras.layers.AveragePooling2D(8)(inputs)
+    x = keras.layers.Conv2D(2, 3)(x)
+    model = keras.Model(inputs, keras.layers.GlobalMaxPooling2D()(x))
+    assert batch_for(model, (*FAILURES, tf.errors.OpError)).shape == (2, 64, 64, 3)
+
+
+@pytest.mark.loads_tf
+def test_a_fixed_batch_size_is_kept_and_ids_are_zeros(models):
+    import keras
+
+    inputs = keras.Input(batch_shape=(5, 3), dtype="int32")
+    model = keras.Model(inputs, keras.layers.Embedding(1, 2)(inputs))
+    assert np.array_equal(batch_for(model, FAILURES), np.zeros((5, 3)))
+
+
+@pytest.mark.loads_tf
+def test_a_model_that_is_not_built_or_never_works_has_no_batch(models):
+    import keras
+
+    class Never(keras.layers.Layer):
+        def call(self, x, training=False):
+            if training:
+                raise ValueError("never")
+            return x
+
+    assert batch_for(keras.Sequential([keras.layers.Dense(1)]), FAILURES) is None
+    assert batch_for(keras.Sequential([keras.Input((2,)), Never()]), FAILURES) is None
+
+
+@pytest.mark.loads_tf
+def test_what_layers_add_to_the_loss_is_not_left_behind(models):
+    import keras
+
+    model = keras.Sequential([keras.Input((8,)), models.Penalty(), keras.layers.Dense(1)])
+    assert batch_for(model, FAILURES) is not None
+    assert model.losses == []
+    rehearse_model(model, np.ones((2, 8), "float32"))
+    require_whole_losses([(one, one) for one in model.layers])
+
+
+@pytest.mark.loads_tf
+def test_a_loss_in_16_bits_names_its_layer(models):
+    import keras
+
+    model = keras.Sequential([keras.Input((8,)), models.Penalty(dtype="mixed_bfloat16")])
+    rehearse_model(model, np.ones((2, 8), "float32"))
+    with pytest.raises(HalfLossError, match="adds a loss in bfloat16, and Keras sums") as caught:
+        require_whole_losses([("the model's", model.layers[0])])
+    assert caught.value.layer == "the model's"

@@ -14,19 +14,19 @@ def batch(rows, width=3):
 
 
 def test_rows_are_those_of_the_first_part(tf):
-    assert batch_elements.rows(batch(5)) == 5
-    assert batch_elements.rows(tf.ragged.constant([[1], [2, 3], []])) == 3
-    assert batch_elements.rows(tf.sparse.from_dense([[1, 0], [0, 2]])) == 2
+    assert batch_elements.batch_rows(batch(5)) == 5
+    assert batch_elements.batch_rows(tf.ragged.constant([[1], [2, 3], []])) == 3
+    assert batch_elements.batch_rows(tf.sparse.from_dense([[1, 0], [0, 2]])) == 2
 
 
 def test_single_samples_are_refused_with_the_line_to_add(tf):
     with pytest.raises(ModelError, match=r"one sample at a time(?s:.*)dataset\.batch\(32\)"):
-        batch_elements.rows((np.ones(3), np.float32(1)))
+        batch_elements.batch_rows((np.ones(3), np.float32(1)))
 
 
 def test_sizes_are_those_of_all_parts(tf):
-    assert batch_elements.size_bytes(batch(5)) == 5 * 3 * 4 + 5 * 4
-    assert batch_elements.size_bytes((tf.zeros((2, 3)), tf.zeros(2, tf.int64))) == 40
+    assert batch_elements.element_bytes(batch(5)) == 5 * 3 * 4 + 5 * 4
+    assert batch_elements.element_bytes((tf.zeros((2, 3)), tf.zeros(2, tf.int64))) == 40
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_ragged_batches_in_memory_come_as_they_are(tf):
 
 def test_lists_become_tuples_and_missing_weights_go(tf):
     x, y = batch(2)
-    assert batch_elements.tupled([[x, x], y, None]) == ((x, x), y)
+    assert batch_elements.as_tuples([[x, x], y, None]) == ((x, x), y)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,15 @@ import sys
 
 import pytest
 
-from quickfit.tuning.trials.answers import Failure, TrialFailed
+from quickfit.tuning.trials.process import (
+    ChildCircumstances,
+    explain_end,
+    explain_hang,
+    last_lines,
+    memory_kills,
+)
+from quickfit.tuning.trials.resources import HeldMemory
+from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
 
 from tuning.trials.stand_ins import child
 
@@ -64,14 +72,14 @@ rest()
 def test_a_failure_is_told_in_the_words_of_the_child(tmp_path):
     made = child(tmp_path, "say('failed', failure='out of memory', text='too much'); rest()")
     found = failed(made)
-    assert (found.failure, found.text) == (Failure.OUT_OF_MEMORY, "too much")
+    assert (found.failure, found.text) == (TrialFailure.OUT_OF_MEMORY, "too much")
     assert has_ended(made.pid)
 
 
 def test_a_crash_is_told_with_its_phase_signal_and_last_lines(tmp_path):
     body = "say('alive', phase='building'); print('last words', flush=True); os.abort()"
     found = failed(child(tmp_path, body))
-    assert found.failure is Failure.CRASHED
+    assert found.failure is TrialFailure.CRASHED
     assert found.text == (
         "while building, the process was ended by SIGABRT.\nIt wrote last:\nlast words"
     )
@@ -93,7 +101,7 @@ def test_a_crash_under_a_limit_that_is_far_away_is_a_crash(tmp_path):
     made.receive(PATIENCE_S)
     made.send({})
     found = failed(made)
-    assert found.failure is Failure.CRASHED
+    assert found.failure is TrialFailure.CRASHED
     assert "ended by SIGABRT; it held " in found.text
 
 
@@ -103,14 +111,14 @@ def test_a_crash_of_one_that_held_all_it_may_is_a_lack_of_memory(tmp_path):
     made.receive(PATIENCE_S)
     made.send({})
     found = failed(made)
-    assert found.failure is Failure.OUT_OF_MEMORY
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
     assert "ended by SIGABRT near its memory limit: it held " in found.text
 
 
 def test_a_crash_in_a_step_that_needs_too_much_is_a_lack_of_memory(tmp_path):
     body = "say('alive', phase='doing', step_bytes=10**9); say('alive', phase='on'); os.abort()"
     found = failed(child(tmp_path, body, limit_bytes=200_000_000))
-    assert found.failure is Failure.OUT_OF_MEMORY
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
     assert found.text.startswith("while on, the process was ended by SIGABRT: the outputs of")
 
 
@@ -128,7 +136,7 @@ def test_an_end_in_the_middle_of_an_answer_is_an_end(tmp_path):
 def test_something_else_than_an_answer_ends_it(tmp_path, line):
     made = child(tmp_path, f"os.write(answers, {line.encode()!r} + bytes([10])); rest()")
     found = failed(made)
-    assert found.failure is Failure.CRASHED
+    assert found.failure is TrialFailure.CRASHED
     assert f"the process wrote {line!r} in place of an answer" in found.text
     assert has_ended(made.pid)
 
@@ -141,7 +149,7 @@ def test_a_line_without_end_is_no_answer(tmp_path):
 def test_one_that_gives_no_sign_of_life_is_ended(tmp_path):
     made = child(tmp_path, "rest()")
     found = failed(made, patience_s=0.01)
-    assert found.failure is Failure.HUNG
+    assert found.failure is TrialFailure.HUNG
     assert found.text == (
         "while starting, the process gave no sign of life for 10 ms, and was ended."
     )
@@ -236,8 +244,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tuning.trials.stand_ins import child
 made = child(Path(sys.argv[2]), '''
-from quickfit.tuning.trials import boot
-boot.be_harmless(os.getppid())
+from quickfit.tuning.trials import building
+building.be_harmless(os.getppid())
 say("ready"); rest()
 ''')
 made.receive(60.0)
@@ -258,3 +266,140 @@ def test_a_stopped_child_ends_when_its_parent_is_killed(tmp_path):
     )
     assert ran.returncode == -signal.SIGKILL
     assert has_ended(int(ran.stdout))
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log.txt"
+
+
+def known(log, limit_bytes=None, kills=0, **more):
+    return ChildCircumstances("training", log, limit_bytes, kills, **more)
+
+
+BAD_ALLOC = "terminate called after throwing an instance of 'std::bad_alloc'\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        BAD_ALLOC,
+        "OSError: [Errno 12] Cannot allocate memory\n",
+        "F0000 Check failed: out of memory\n",
+        "RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB\n",
+    ],
+)
+def test_an_abort_after_words_about_memory_is_a_lack_of_memory(log, line):
+    log.write_text(line)
+    found = explain_end(-signal.SIGABRT, known(log))
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert found.text.startswith("while training, memory ran out: the process was ended by SIGABRT")
+    assert line.strip() in found.text
+
+
+def test_words_about_memory_count_although_a_stack_follows(log):
+    log.write_text(BAD_ALLOC + "".join(f"frame {n}\n" for n in range(60)))
+    found = explain_end(-signal.SIGABRT, known(log))
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert len(found.text.splitlines()) == 14
+
+
+def test_an_abort_for_another_reason_is_a_crash(log):
+    log.write_text("Check failed: x == y\n")
+    assert explain_end(-signal.SIGABRT, known(log)).failure is TrialFailure.CRASHED
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
+def test_a_fault_near_the_limit_is_a_lack_of_memory(log, number):
+    held = HeldMemory(880_000_000, limit_share=0.8)
+    found = explain_end(-number, known(log, limit_bytes=300_000_000, held=held))
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert f"ended by {number.name} near its memory limit: it held 880 MB; the lim" in found.text
+
+
+def test_a_fault_in_a_step_that_needs_more_than_the_limit_is_a_lack_of_memory(log):
+    # oneDNN ends so, without a word and far from the limit, where one tensor is too large.
+    around = known(log, 800_000_000, held=HeldMemory(700_000_000, 0.1), step_bytes=2_200_000_000)
+    found = explain_end(-signal.SIGSEGV, around)
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert "the outputs of its layers alone need 2.2 GB in a step, and 800 MB is its" in found.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS])
+def test_a_fault_far_from_the_limit_is_a_crash(log, number):
+    log.write_text("last words\n")
+    around = known(log, 17_000_000_000, held=HeldMemory(626_000_000, 0.001), step_bytes=1000)
+    found = explain_end(-number, around)
+    assert found.failure is TrialFailure.CRASHED
+    assert found.text == (
+        f"while training, the process was ended by {number.name}; it held 626 MB; the limit is "
+        "17 GB beyond Python and TensorFlow.\nIt wrote last:\nlast words"
+    )
+
+
+@pytest.mark.parametrize("more", [{"held": HeldMemory(2 * 10**9, 0.4)}, {"step_bytes": 10**9}])
+def test_a_fault_on_the_way_to_the_limit_is_a_crash_that_memory_may_explain(log, more):
+    found = explain_end(-signal.SIGSEGV, known(log, 3 * 10**9, **more))
+    assert found.failure is TrialFailure.CRASHED
+    assert "ended by SIGSEGV; its memory limit may be the reason: it held" in found.text
+
+
+def test_without_a_limit_a_fault_is_a_crash(log):
+    found = explain_end(-signal.SIGSEGV, known(log))
+    assert found.failure is TrialFailure.CRASHED
+    assert found.text == "while training, the process was ended by SIGSEGV."
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_kill_that_the_kernel_counted_is_a_lack_of_memory(log, code):
+    found = explain_end(code, known(log, kills=(memory_kills() or 0) - 1))
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert "the kernel ended the process because memory ran out" in found.text
+
+
+def test_a_kill_where_kills_are_not_counted_may_be_one_for_memory(log):
+    found = explain_end(-9, known(log, kills=None))
+    assert found.failure is TrialFailure.OUT_OF_MEMORY
+    assert "it may have been somebody else" in found.text
+
+
+def test_a_kill_that_the_kernel_did_not_count_is_somebodys(log):
+    found = explain_end(-9, known(log, kills=memory_kills()))
+    assert found.failure is TrialFailure.CRASHED
+    assert "somebody else, for example a batch system" in found.text
+
+
+def test_an_unknown_signal_is_told_by_number(log):
+    assert "ended by signal 63" in explain_end(-63, known(log)).text
+
+
+def test_a_hang_is_told_with_its_last_lines(log):
+    log.write_text("reading part 3\n")
+    found = explain_hang(120.0, known(log))
+    assert found.failure is TrialFailure.HUNG
+    assert found.text == (
+        "while training, the process gave no sign of life for 2 min 0 s, and was ended.\n"
+        "It wrote last:\nreading part 3"
+    )
+
+
+def test_the_last_lines_leave_out_progress_and_native_stacks(log):
+    log.write_text(
+        "I0000 00:00:1 port.cc:153] oneDNN\nmine\n\nEpoch 1/1000000000\n"
+        "5/5 ━━━━ 0s\n    @     0x7f0016ace564  absl::x()\n"
+    )
+    assert last_lines(log) == "mine"
+
+
+def test_of_a_long_log_the_end_is_told(log):
+    log.write_text("".join(f"line {n}\n" for n in range(10_000)))
+    assert last_lines(log).splitlines() == [f"line {n}" for n in range(9_988, 10_000)]
+
+
+def test_bytes_that_are_no_text_do_no_harm(log):
+    log.write_bytes(b"\xff\xfe\x00 words\n" + b"x" * 100_000)
+    assert last_lines(log)
+
+
+def test_a_log_that_is_not_there_says_nothing(log):
+    assert last_lines(log) == ""

@@ -27,19 +27,30 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.compile_settings import compiled_step
 from quickfit.causes._shared.large_node import loop_part
+from quickfit.code.calls import unpack_keyword_dicts
+from quickfit.code.conditions import has_other_way, is_for_looking, is_for_tests, never_runs
+from quickfit.code.edits import remove_keywords
+from quickfit.code.imports import files_run_together
+from quickfit.code.lines import call_on_line
+from quickfit.code.module import Module, argument, is_open, keyword_value, name_of, own_nodes
+from quickfit.code.program import Program
+from quickfit.code.project import Project
+from quickfit.code.values import Literal, Routine
 from quickfit.errors import SourceError
-from quickfit.findings import Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
-from quickfit.fixes.change import Change
-from quickfit.fixes.keras_calls import compiled_step
-from quickfit.fixes.script import Project
-from quickfit.patterns.eager import asked_for, is_needed, switched_on, without_argument
-from quickfit.program import Module, Program, name_of
-from quickfit.program.purposes import is_for_tests
+from quickfit.findings import (
+    Change,
+    Effect,
+    Finding,
+    Fix,
+    FixClass,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
-from quickfit.signals.eager import eager_step
-from quickfit.source.calls import call_at, without_keyword
-from quickfit.source.keywords import keyword_of
+from quickfit.signals.compiling import eager_step
 
 # A few operations are counted over a few steps; a smaller share than this is within their noise.
 MIN_SHARE = 0.20
@@ -127,8 +138,9 @@ def _change(module: Module, call: ast.Call, value: ast.expr) -> Change | None:
     is_own = any(value is each for each in (*call.args, *(k.value for k in call.keywords)))
     if not is_own or not isinstance(value, ast.Constant):
         return None
-    edit = without_argument(module, call, value)
-    return Change("Let Keras compile the train step", FixClass.EQUIVALENT, (edit,))
+    name = next((k.arg for k in call.keywords if k.value is value), None)
+    edits = remove_keywords(module, call, {name}) if name else (module.replace(value, "False"),)
+    return Change("Let Keras compile the train step", FixClass.EQUIVALENT, edits)
 
 
 def _spotted(
@@ -151,14 +163,13 @@ def _place(signals: Signals) -> Location | None:
     place = signals.location(facts.get(f"{name}_file"), facts.get(f"{name}_line"))
     if place is None or name != "compile":
         return place or signals.loop.location
-    call = call_at(signals.source_text(place.file), place.line, "compile")
-    given = keyword_of(call, "run_eagerly") if call is not None else None
+    call = call_on_line(signals.source_text(place.file), place.line, "compile")
+    given = keyword_value(call, "run_eagerly") if call is not None else None
     return signals.location(place.file, given.lineno) if given is not None else place
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Remove `run_eagerly=True` from the call of `compile`, or the call that turns it on."""
-    before = after = ""
     if _needs_values(signals):
         return Fix(
             title="Write this code with operations on whole tensors, without `.numpy()`; then the"
@@ -170,20 +181,12 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         return Fix(
             title="Remove the call that makes every function run eagerly",
             kind=FixClass.EQUIVALENT,
-            before=finding.where.text,
             note="Prints and counters inside a train_step then run only once, while it is traced.",
         )
-    if finding.where is not None:
-        text = signals.source_text(finding.where.file)
-        call = call_at(text, finding.where.line, "compile")
-        edit = without_keyword(text, call, "run_eagerly") if call is not None else None
-        before, after = edit or ("", "")
     return Fix(
         title="Let Keras compile the train step",
         kind=FixClass.EQUIVALENT,
-        before=before,
-        after=after,
-        example="" if before else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note="Prints and counters inside a train_step then run only once, while it is traced.",
     )
 
@@ -202,6 +205,124 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
         place("run_functions_eagerly") if facts.get("functions_run_eagerly") else None,
     )
     return [change] if change is not None else []
+
+
+SETTERS = ("run_functions_eagerly", "experimental_run_functions_eagerly")
+# The place of `run_eagerly` among the arguments of `compile`.
+_POSITION = 5
+# Code that Keras compiles as part of a step.
+_STEP_METHODS = frozenset(("train_step", "test_step", "call", "compute_loss", "update_state"))
+_TRAINING = ("fit", "fit_generator", "train_on_batch", "apply_gradients")
+
+
+def asked_for(program: Program, module: Module) -> Iterator[tuple[ast.Call, Module, ast.expr]]:
+    """Yield the calls of `compile` that surely make a model eager, with the argument.
+
+    The argument may stand elsewhere: in a dictionary that a call is given with `**`.
+    """
+    for call in module.calls("compile"):
+        given = argument(call, "run_eagerly", _POSITION)
+        place = (module, given) if given is not None else _spread(program, module, call)
+        if place is None or not is_true(program, *place):
+            continue
+        if not never_runs(program, module, call) and not _is_a_choice(program, module, call):
+            yield call, *place
+
+
+def _spread(program: Program, module: Module, call: ast.Call) -> tuple[Module, ast.expr] | None:
+    """Return `run_eagerly` out of a dictionary with arguments of a Keras model."""
+    more = unpack_keyword_dicts(program, module, call) if is_open(call) else None
+    return more.get("run_eagerly") if more is not None else None
+
+
+def _is_a_choice(program: Program, module: Module, call: ast.Call) -> bool:
+    """Tell whether another `compile` takes the place of this one where nobody looks."""
+    return is_for_looking(program, module, call) or has_other_way(module, call, "compile")
+
+
+def is_true(program: Program, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is True, whatever way leads to it."""
+    values = program.values(module, node)
+    return bool(values) and all(isinstance(v, Literal) and v.value is True for v in values)
+
+
+def switched_on(program: Program, module: Module) -> Iterator[ast.AST]:
+    """Yield what makes all functions, or a model, eager and is never taken back."""
+    calls = module.calls(*SETTERS)
+    if calls and not _is_taken_back(program, module):
+        yield from (c for c in calls if _is_for_good(program, module, c))
+    if "run_eagerly" not in module.text:
+        return
+    for node in module.all(ast.Assign):
+        target = node.targets[0]
+        is_named = isinstance(target, ast.Attribute) and target.attr == "run_eagerly"
+        if not is_named or not is_true(program, module, node.value) or _is_own(target):
+            continue
+        if not never_runs(program, module, node) and not is_for_looking(program, module, node):
+            yield node
+
+
+def _is_own(target: ast.expr) -> bool:
+    """Tell whether an attribute is one of a class of the program itself."""
+    assert isinstance(target, ast.Attribute)
+    return name_of(target.value) in ("self", "cls", "args", "config", "cfg", "FLAGS")
+
+
+def _is_taken_back(program: Program, module: Module) -> bool:
+    """Tell whether some call gives another value than True, here or in another file."""
+    near = files_run_together(program, module.path)
+    others = [m for name in SETTERS for m in program.files.mentioning(name, module.path)]
+    places = [module, *(m for m in dict.fromkeys(others) if m.path in near)]
+    return any(not _is_on(program, m, c) for m in places for c in m.calls(*SETTERS))
+
+
+def _is_on(program: Program, module: Module, call: ast.Call) -> bool:
+    given = argument(call, "run_eagerly", 0)
+    return given is not None and is_true(program, module, given)
+
+
+def _is_for_good(program: Program, module: Module, call: ast.Call) -> bool:
+    """Tell whether a program that trains surely runs such a call."""
+    if not program.called(module, call).startswith("tensorflow."):
+        return False
+    if never_runs(program, module, call) or is_for_looking(program, module, call):
+        return False
+    function = module.function(call)
+    if function is None:
+        return module.around(call, ast.ExceptHandler) is None
+    trains = any(
+        isinstance(n, ast.Call) and name_of(n.func) in _TRAINING for n in own_nodes(function)
+    )
+    return trains or bool(program.resolver.callers(module, function))
+
+
+# -- what a step needs ------------------------------------------------------------------------
+
+
+def is_needed(program: Program, module: Module, node: ast.AST) -> bool:
+    """Tell whether code of a step takes values out of tensors, which needs eager execution."""
+    if "numpy" not in module.text and "print" not in module.text:
+        return _has_needy_loss(program, module, node)
+    for call in module.calls("numpy", "item", "tolist"):
+        function = module.function(call)
+        if isinstance(function, ast.FunctionDef) and function.name in _STEP_METHODS:
+            return True
+    return _has_needy_loss(program, module, node)
+
+
+def _has_needy_loss(program: Program, module: Module, node: ast.AST) -> bool:
+    """Tell whether a loss or metric that is given to `compile` takes values out of tensors."""
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    values = [v for name in names for v in program.values(module, name)]
+    given = [v.node for v in values if isinstance(v, Routine)]
+    calls = [n for function in given for n in own_nodes(function) if isinstance(n, ast.Call)]
+    return any(name_of(call.func) in ("numpy", "item", "tolist") for call in calls) or any(
+        isinstance(call.func, ast.Attribute) and name_of(call.func.value) in ("np", "numpy")
+        for call in calls
+    )
+
+
+# -- edits ------------------------------------------------------------------------------------
 
 
 CAUSE = Cause(

@@ -25,16 +25,17 @@ only where it is a quarter of the whole training, a repeated one from a tenth.
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.change import Change
-from quickfit.fixes.keras_calls import without_xla
-from quickfit.fixes.script import Project
+from quickfit.causes._shared.compile_settings import without_xla
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.liveness import phases
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
+from quickfit.signals.compiling import Compiled, compiled, is_jit, jit_location, may_change_shape
 from quickfit.signals.gains import gain
-from quickfit.signals.xla import Compiled, compiled, is_jit, jit_location, may_change_shape
-from quickfit.source.calls import call_at
-from quickfit.source.keywords import fit_with_keyword, keyword_of, with_value
 
 # One compilation at the start is the price of a faster step; a quarter of the training is too much.
 MIN_FIRST_SHARE = 0.25
@@ -48,6 +49,8 @@ FIRST_REMOVED = (0.5, 0.8, 1.0)
 STEP_WITHOUT = (1.5, 1.0, 0.9)
 # Never tell of a fix that would gain less.
 MIN_GAIN = 1.05
+# What a step keeps busy at least; on a busy machine it does not get more.
+BUSY_CORES = 0.15
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -112,30 +115,12 @@ def _after_s(found: Compiled, first_removed: float, step_without: float) -> floa
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Turn XLA off in the call that turns it on."""
-    edit = None
-    if finding.where is not None:
-        text = signals.source_text(finding.where.file)
-        name = "compile" if signals.loop.facts.get("jit_compile") else "function"
-        edit = _without_xla(text, finding.where.line, name)
-    before, after = edit or ("", "")
     return Fix(
         title="Train without XLA, or give every batch the same shape",
         kind=FixClass.MAY_CHANGE_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note="To keep XLA: `drop_remainder=True` in `batch`, and padding to a few fixed lengths.",
     )
-
-
-def _without_xla(text: str, line: int, name: str) -> tuple[str, str] | None:
-    """Return the line that asks for XLA, as it is and without."""
-    call = call_at(text, line, name)
-    given = keyword_of(call, "jit_compile") if call is not None else None
-    if given is not None:
-        return with_value(text, given, "False")
-    # Without the argument, Keras turns XLA on by itself where there is a GPU.
-    return fit_with_keyword(text, line, "jit_compile", "False", method=name)
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
@@ -148,6 +133,29 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     return [change] if change is not None else []
 
 
+def show_compiling(scene: Scene) -> Reason | None:
+    """Tell of a first call that XLA is still compiling."""
+    main, loop = scene.main, scene.loop
+    if main is None or scene.compiled is None or not phases.is_executing(main):
+        return None
+    if (scene.machine.cores or 0.0) < BUSY_CORES:
+        return None
+    facts = loop.facts if loop is not None else {}
+    place = scene.at(facts.get("compile_file"), facts.get("compile_line"))
+    return Reason(
+        cause="xla-first-compile",
+        summary=f"XLA has been compiling a step for {units.seconds(scene.still_s)}",
+        where=place or scene.compiled,
+        evidence=(
+            Evidence("cores busy meanwhile", scene.machine.cores or 0.0, "factor"),
+            Evidence("since the function was traced", scene.still_s, "s", "it has not run yet"),
+        ),
+        advice="It is done once per shape. Leave `jit_compile` out for short runs, and keep"
+        " shapes fixed.",
+        moves=True,
+    )
+
+
 CAUSE = Cause(
     title="XLA compiles for a large part of the training",
     symptom=Symptom.SLOW,
@@ -155,4 +163,5 @@ CAUSE = Cause(
     fix=fix,
     changes=changes,
     counts_start=True,
+    live=(Mechanism(show_compiling, Proof.COMPUTING),),
 )

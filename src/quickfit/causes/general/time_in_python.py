@@ -1,10 +1,11 @@
 """Python of the script between the steps takes much of the training.
 
 Why it is slow: between two steps the model waits. Whatever the script does there by itself
-(preparing a batch, logging, bookkeeping, another computation) is added to each step.
+(preparing a batch, logging, bookkeeping, another computation) is added to each step; what it does
+between two epochs (`on_epoch_end` of a PyDataset that reads its files again) to each epoch.
 
-How it shows: a tenth of the run or more lies between the calls of steps, by the clock, and the
-samples of the main thread name the line.
+How it shows: a tenth of the run or more lies between the calls of steps, or between two epochs, by
+the clock, and the samples of the main thread name the line.
 
 Example:
     for images, labels in batches:
@@ -15,6 +16,15 @@ Use instead:
     ds = tf.data.Dataset.from_tensor_slices((all_images, all_labels)).batch(32)
     ds = ds.map(augment_batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
     model.fit(ds)
+
+Or, between epochs:
+    def __init__(self, path):
+        super().__init__()
+        self.x, self.y = read(path)  # once
+        self.order = np.arange(len(self.x))
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
 
 Fix class: show only. Move the work into the input pipeline, into the compiled step, or out of the
 loop.
@@ -27,7 +37,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause, advice, example
 from quickfit.causes._shared.large_node import (
     finding_of_loop,
     finding_of_run,
@@ -37,7 +47,7 @@ from quickfit.causes._shared.large_node import (
     share_evidence,
     time_evidence,
 )
-from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
+from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 # What a script may do between two loops that is no Python of its own.
@@ -55,7 +65,10 @@ NOT_PYTHON = (
 
 def detect(signals: Signals) -> Finding | None:
     """Report the line between the steps, or between the loops, that takes most."""
-    found = [_between_steps(signals), _eager_step(signals), _between_loops(signals)]
+    found = [
+        *(_between_steps(signals), _between_epochs(signals)),
+        *(_eager_step(signals), _between_loops(signals)),
+    ]
     known = [finding for finding in found if finding is not None]
     return max(known, key=lambda finding: finding.gain.likely, default=None)
 
@@ -75,6 +88,25 @@ def _between_steps(signals: Signals) -> Finding | None:
     return finding_of_loop(signals, node, summary, where, evidence)
 
 
+def _between_epochs(signals: Signals) -> Finding | None:
+    """Report what the script itself does between two epochs of `fit`."""
+    node = loop_part(signals, "epoch_ends")
+    if node is None or not node.children:
+        return None
+    own = dataclasses.replace(
+        node,
+        seconds=sum(line.seconds for line in node.children),
+        low_s=sum(line.low_s for line in node.children),
+    )
+    evidence = [
+        time_evidence(node, "between the steps of two epochs"),
+        Evidence("between two epochs", node.seconds / max(node.count, 1), "s"),
+        *_lines(node),
+    ]
+    summary = "Python between the epochs takes much of the training"
+    return finding_of_loop(signals, own, summary, node.where, evidence)
+
+
 def _eager_step(signals: Signals) -> Finding | None:
     """Report the line of the script that an eager step is at most, beside Keras's own work.
 
@@ -84,7 +116,9 @@ def _eager_step(signals: Signals) -> Finding | None:
     own = [
         child
         for child in (node.children if node is not None else ())
-        if child.where is not None and (loop is None or child.where.short != loop.short)
+        if child.name == "eager_line"
+        and child.where is not None
+        and (loop is None or child.where.short != loop.short)
     ]
     if node is None or not own or _is_counted(signals):
         return None
@@ -126,6 +160,12 @@ def _lines(node: AccountNode) -> list[Evidence]:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Say what to try."""
+    if finding.claims == ("epoch_ends",):
+        return Fix(
+            title="Do this once, before training; between epochs shuffle what is in memory",
+            kind=FixClass.SHOW_ONLY,
+            example=example(__doc__ or "", "Or, between epochs"),
+        )
     return advice(__doc__ or "", "Move this work into the pipeline, or out of the loop")
 
 

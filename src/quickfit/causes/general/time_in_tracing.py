@@ -23,6 +23,13 @@ Use instead:
     for rate in learning_rates:
         run_epoch(lambda x, y: train_step(x, y, tf.constant(rate)))
 
+Or, where a model is compiled again:
+    generator.compile("adam", loss)  # each model once, with the layers it trains
+    discriminator.compile("adam", loss)
+    for round in range(rounds):
+        discriminator.train_on_batch(images, labels)
+        generator.train_on_batch(noise, labels)
+
 Fix class: show only. Define the function once, and give it tensors of one shape and type.
 
 When it is wrong: a search that builds another model in every round has to trace each of them.
@@ -32,13 +39,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause, advice, example
 from quickfit.causes._shared.large_node import finding_of_loop, loop_part
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 # A function for training and one for validation may share their code; a third trace is again.
 MIN_TRACES = 3
+# What Keras calls its own functions for a step.
+KERAS_FUNCTIONS = ("`one_step_on_data`", "`one_step_on_iterator`", "`multi_step_on_iterator`")
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -60,7 +69,13 @@ def detect(signals: Signals) -> Finding | None:
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what to try."""
+    """Say what to try; Keras makes its train functions anew when a model is compiled."""
+    if finding.summary.startswith(KERAS_FUNCTIONS):
+        return Fix(
+            title="Call `compile()` once, before the loop",
+            kind=FixClass.SHOW_ONLY,
+            example=example(__doc__ or "", "Or, where a model is compiled again"),
+        )
     return advice(__doc__ or "", "Define the function once, and keep the kinds of its arguments")
 
 

@@ -26,21 +26,17 @@ from __future__ import annotations
 import ast
 
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
-from quickfit.fixes.change import Change
-from quickfit.fixes.saving import seldom_checkpoint, seldom_save
-from quickfit.fixes.script import Project
+from quickfit.code.constants import WrittenConstant, find_constant
+from quickfit.code.lines import calls_named, line_of_call
+from quickfit.code.loops import modulo_of, put_under_test, turn_test
+from quickfit.code.module import called_name, is_open, keyword_value
+from quickfit.code.project import Project, Script
+from quickfit.code.scopes import call_at
+from quickfit.findings import Change, Edit, Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.gains import gain
-from quickfit.signals.intervals import is_at_least, share_interval, speaks_against
-from quickfit.signals.saves import SAVERS, Saves, saves
-from quickfit.source.keywords import (
-    calls_named,
-    keyword_of,
-    line_of,
-    whole_number,
-    with_value,
-)
+from quickfit.signals.around_steps import SAVERS as SAVES_SAVERS
+from quickfit.signals.around_steps import Saves, saves
+from quickfit.signals.gains import gain, is_at_least, share_interval, speaks_against
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -120,40 +116,33 @@ def _place(seen: Saves, signals: Signals) -> Location | None:
     """Return where saving is asked for: the callback's own line, or the call that saves."""
     found = _callback(signals)
     if found is not None:
-        return signals.location(found[0], line_of(found[1]))
+        return signals.location(found[0], line_of_call(found[1]))
     return seen.location or signals.loop.location
 
 
 def _callback(signals: Signals) -> tuple[str, ast.Call] | None:
     """Return the file and the call that makes Keras's own callback, where it can be only one."""
     times = (*signals.callbacks, *signals.epoch_callbacks)
-    names = {time.name for time in times}.intersection(SAVERS)
+    names = {time.name for time in times}.intersection(SAVES_SAVERS)
     if signals.loop.kind != "fit" or not names:
         return None
     files = {row["file"] for row in signals.process.rows("sources")}
     texts = {file: signals.source_text(file) for file in sorted(files)}
     found = [(file, call) for file in texts for call in calls_named(texts[file], *names)]
     # Of several, the one that says how often it saves, if there is only one such.
-    often = [one for one in found if keyword_of(one[1], "save_freq") is not None]
+    often = [one for one in found if keyword_value(one[1], "save_freq") is not None]
     chosen = often if len(found) > 1 else found
     return chosen[0] if len(chosen) == 1 else None
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Multiply `save_freq`, where it is written out; else show what to write."""
-    found, edit = _callback(signals), None
-    value = keyword_of(found[1], "save_freq") if found else None
-    number = whole_number(value)
-    if found is not None and value is not None and number is not None:
-        edit = with_value(signals.source_text(found[0]), value, str(10 * number))
-    before, after = edit or ("", "")
-    is_best = found is not None and keyword_of(found[1], "save_best_only") is not None
+    """Show what to write to save a tenth as often."""
+    found = _callback(signals)
+    is_best = found is not None and keyword_value(found[1], "save_best_only") is not None
     return Fix(
         title="Save a tenth as often",
         kind=FixClass.MAY_CHANGE_RESULTS if is_best else FixClass.SAME_RESULTS,
-        before=before,
-        after=after,
-        example="" if before else _example(signals),
+        example=_example(signals),
         note="After a crash, more is to be done again."
         + (" The best model is looked for less often." if is_best else ""),
     )
@@ -164,7 +153,7 @@ def _example(signals: Signals) -> str:
     seen = saves(signals)
     every = _every(seen, signals) if seen else None
     names = {time.name for time in (*signals.callbacks, *signals.epoch_callbacks)}
-    if seen is None or (signals.loop.kind == "fit" and names.intersection(SAVERS)):
+    if seen is None or (signals.loop.kind == "fit" and names.intersection(SAVES_SAVERS)):
         return example(__doc__ or "", "Use instead").replace("100", str(10 * (every or 10)))
     line = seen.location.text if seen.location else ""
     save = line if "save" in line and line.endswith(")") else 'model.save("model.keras")'
@@ -184,6 +173,92 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     change = seldom_checkpoint(script, where.line, project, steps=steps)
     change = change or seldom_save(script, where.line, project)
     return [change] if change is not None else []
+
+
+SAVERS = ("ModelCheckpoint", "BackupAndRestore")
+# Calls that write a model and return nothing, or a path that nobody needs.
+WRITING = ("save", "save_weights", "save_model", "write", "export")
+# Calls that read what was saved.
+READING = ("load_model", "load_weights", "restore", "read", "latest_checkpoint")
+TIMES = 10
+# A training that would save less often than this saves at the end of its epochs.
+MIN_SAVES_LEFT = 2
+NOTE = "After a crash, more is to be done again; the last steps may not be in a file."
+
+
+def seldom_checkpoint(
+    script: Script, line: int, project: Project, *, steps: int | None = None
+) -> Change | None:
+    """Multiply the `save_freq` of a callback, where it is a number that is written out.
+
+    `steps` is how many the whole training has, where that is known: of too few nothing would be
+    left to save, and the end of an epoch is taken instead.
+    """
+    call = call_at(script, line, *SAVERS)
+    if call is None or is_open(call):
+        return None
+    found = find_constant(script, keyword_value(call, "save_freq"), project)
+    if found is None or type(found.value) is not int or found.value < 1:
+        return None
+    edit = _multiplied(script, keyword_value(call, "save_freq"), found)
+    if steps is not None and MIN_SAVES_LEFT * TIMES * found.value > steps:
+        edit = None if "{batch" in script.code(call) or found.reads > 1 else found.edit('"epoch"')
+    best = keyword_value(call, "save_best_only")
+    is_best = best is not None and not (isinstance(best, ast.Constant) and not best.value)
+    return _change(edit, project, is_best=is_best)
+
+
+def _multiplied(script: Script, value: ast.expr | None, found: WrittenConstant) -> Edit | None:
+    """Return the edit of the constant; in the call, where others read the constant too."""
+    assert isinstance(found.value, int)
+    if found.reads <= 1:
+        return found.edit(str(TIMES * found.value))
+    return script.replace(value, f"{TIMES} * {script.code(value)}") if value else None
+
+
+def _change(edit: Edit | None, project: Project, *, is_best: bool = False) -> Change | None:
+    if edit is None:
+        return None
+    is_read = _is_read(project)
+    more = " The best model is looked for less often." if is_best else ""
+    more += " The script reads a saved model: it may be an older one." if is_read else ""
+    return Change(
+        title="Save a tenth as often",
+        kind=FixClass.MAY_CHANGE_RESULTS if is_best or is_read else FixClass.SAME_RESULTS,
+        edits=(edit,),
+        note=NOTE + more,
+    )
+
+
+def _is_read(project: Project) -> bool:
+    """Tell whether some file of the project reads a model back."""
+    scripts = [s for file in project.files if (s := project.script(file)) is not None]
+    return any(called_name(call) in READING for s in scripts for call in s.all(ast.Call))
+
+
+def seldom_save(script: Script, line: int, project: Project) -> Change | None:
+    """Save on every tenth turn of a loop, or of the turns that an `if` around it picks."""
+    call = call_at(script, line, *WRITING)
+    statement = script.statement(call) if call is not None else None
+    if not isinstance(statement, ast.Expr) or statement.value is not call:
+        return None  # something is done with what it returns
+    picked = script.parent(statement)
+    if isinstance(picked, ast.If):
+        return _change(_seldom_if(script, picked, project), project)
+    test = turn_test(script, statement, TIMES)
+    edit = put_under_test(script, [statement], test) if test is not None else None
+    return _change(edit, project)
+
+
+def _seldom_if(script: Script, picked: ast.If, project: Project) -> Edit | None:
+    """Multiply the interval of `if step % 5 == 0:` that holds nothing but the save."""
+    if len(picked.body) != 1 or picked.orelse:
+        return None
+    interval = modulo_of(picked.test)
+    found = find_constant(script, interval, project)
+    if interval is None or found is None or type(found.value) is not int or found.value < 1:
+        return None
+    return _multiplied(script, interval, found)
 
 
 CAUSE = Cause(

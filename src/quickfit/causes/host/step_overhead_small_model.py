@@ -27,14 +27,12 @@ from __future__ import annotations
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.change import Change
-from quickfit.fixes.keras_calls import steps_in_one_call
-from quickfit.fixes.script import Project
+from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.step_cost import MAX_PYTHON_S, batch_size, fixed_cost
-from quickfit.source.keywords import fit_with_keyword
 
 # Of the step: then even the cautious end of the gain is worth a change.
 MIN_PYTHON_SHARE, MOST = 0.40, 0.50
@@ -109,21 +107,11 @@ def detect(signals: Signals) -> Finding | None:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Add `steps_per_execution` to the call of `compile`."""
-    before = after = ""
-    where = finding.where
-    if where is not None:
-        text = signals.source_text(where.file)
-        edit = fit_with_keyword(
-            text, where.line, "steps_per_execution", str(STEPS), method="compile"
-        )
-        before, after = edit or ("", "")
     works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
     return Fix(
         title=f"Run {STEPS} steps in one call",
         kind=FixClass.MAY_CHANGE_RESULTS if works_on_batches else FixClass.SAME_RESULTS,
-        before=before,
-        after=after,
-        example="" if before else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note=f"Callbacks on batches then come every {STEPS} steps.",
     )
 

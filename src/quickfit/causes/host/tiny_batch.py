@@ -23,25 +23,22 @@ are; then nothing is reported. Where small batches are wanted for the training i
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.batch_size import Size, larger_batch
+from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.code.conditions import is_for_tests
+from quickfit.code.keras_models import model_of
+from quickfit.code.module import Module, argument
+from quickfit.code.program import Program
+from quickfit.code.project import Project, Script
 from quickfit.errors import SignalMissing
-from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
-from quickfit.fixes.batch_sizes import Size, larger_batch
-from quickfit.fixes.change import Change
-from quickfit.fixes.keras_calls import steps_in_one_call
-from quickfit.fixes.script import Project, Script
-from quickfit.program import Module, Program, argument
-from quickfit.program.purposes import is_for_tests
-from quickfit.program.receivers import model_of
+from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
 from quickfit.signals.step_cost import BatchSize, StepCost, batch_size, fixed_cost
-from quickfit.source.calls import call_at
-from quickfit.source.keywords import keyword_of, whole_number, with_value
 
 # Twice as many may be chosen for the training's sake, and from 32 on the cost is shared by many.
 MAX_EXAMPLES = 8
@@ -128,34 +125,13 @@ def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Change the number where it is written in the call."""
-    batch = batch_size(signals)
-    before = after = ""
-    if batch is not None and batch.location is not None:
-        text = signals.source_text(batch.location.file)
-        value = _written(text, batch)
-        edit = with_value(text, value, str(EXAMPLES_AFTER)) if value is not None else None
-        before, after = edit or ("", "")
     return Fix(
         title=f"Take {EXAMPLES_AFTER} examples per step",
         kind=FixClass.MAY_CHANGE_RESULTS,
-        before=before,
-        after=after,
-        example="" if before else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note="Fewer, larger updates: the learning rate may have to grow with the batch."
         " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
     )
-
-
-def _written(text: str, batch: BatchSize) -> ast.expr | None:
-    """Return the number in the call, where it is written out there."""
-    assert batch.location is not None
-    call = call_at(text, batch.location.line, batch.method)
-    if call is None:
-        return None
-    value = keyword_of(call, "batch_size")
-    if value is None and batch.method == "batch" and call.args:
-        value = call.args[0]
-    return value if whole_number(value) == batch.examples else None
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

@@ -29,17 +29,21 @@ pipeline that is built anew for each epoch loses its cache too: `dataset-rebuilt
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.chain_cache import cache_before_repeat, take_before_cache
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
+from quickfit.causes._shared.dataset_cache import cache_before_repeat, take_before_cache
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.cache_use import CacheUse, cache_use
-from quickfit.signals.caching import Kept, free_bytes, gain_if_kept, passes, point_after
-from quickfit.signals.crowding import is_crowded_out
-from quickfit.signals.steady_lines import is_steady, steady_lines
-from quickfit.source.calls import call_at
-from quickfit.source.chains import with_call_replaced
+from quickfit.signals.caching import (
+    CacheUse,
+    Kept,
+    cache_use,
+    free_bytes,
+    gain_if_kept,
+    passes,
+    point_after,
+)
+from quickfit.signals.dataset_chains import is_steady, steady_lines
+from quickfit.signals.python_input import is_crowded_out
 
 # What the cache would save must be most of what the pipeline does, or the wait stays.
 MIN_WORK_SHARE = 0.50
@@ -134,27 +138,11 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
             kind=FixClass.SHOW_ONLY,
             example=example(__doc__ or "", "Use instead"),
         )
-    edit = _swapped(finding, signals, use)
-    before, after = edit or ("", "")
     return Fix(
         title="Take first, then cache",
         kind=FixClass.SAME_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
-        note=f"Remove the `take` of line {use.taken.line} behind the cache." if edit else "",
+        example=example(__doc__ or "", "Use instead"),
     )
-
-
-def _swapped(finding: Finding, signals: Signals, use: CacheUse) -> tuple[str, str] | None:
-    count = use.taken.facts.get("count") if use.taken is not None else None
-    if finding.where is None or not isinstance(count, int):
-        return None
-    text = signals.source_text(finding.where.file)
-    call = call_at(text, finding.where.line, "cache")
-    if call is None or call.args or call.keywords:
-        return None
-    return with_call_replaced(text, call, f".take({count}).cache()")
 
 
 def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:

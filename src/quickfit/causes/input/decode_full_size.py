@@ -37,19 +37,19 @@ from __future__ import annotations
 
 import math
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.causes._shared.own_input import picture_size
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
-from quickfit.fixes.change import Change
-from quickfit.fixes.image_decode import smaller_decode
-from quickfit.fixes.script import Project
+from quickfit.causes._shared.image_decode import smaller_decode
+from quickfit.causes._shared.own_example import picture_size, with_own_sizes
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.liveness import phases
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene, Stage
 from quickfit.signals import Signals
+from quickfit.signals.dataset_chains import PIXEL_S, Shrunk, shrunk_images
 from quickfit.signals.gains import gain, predicted_step_s
-from quickfit.signals.images import PIXEL_S, Shrunk, shrunk_images
 from quickfit.signals.python_input import is_starved
-from quickfit.source.calls import with_keyword
-from quickfit.source.inside import call_in
 
 # The map must be most of what the pipeline does.
 MIN_WORK_SHARE = 0.50
@@ -165,17 +165,10 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
             kind=FixClass.MAY_CHANGE_RESULTS,
             example=_smaller_copies(signals),
         )
-    file, line = images.stage.fact("function_file"), images.stage.fact("function_line")
-    text = signals.source_text(file)
-    call = call_in(text, line, "decode_jpeg") if images.looks else None
-    edit = with_keyword(text, call, "ratio", str(_new_ratio(images))) if call is not None else None
-    before, after = edit or ("", "")
     shown = Fix(
         title="Let the decoder make the images smaller",
         kind=FixClass.MAY_CHANGE_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note=(
             "Pixels differ a little: the decoder averages. Images that are smaller than"
             f" {_new_ratio(images)} times the target must not be among them."
@@ -207,6 +200,60 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     return [change] if change is not None else []
 
 
+def show_slow_decoding(scene: Scene) -> Reason | None:
+    """Tell of a first batch that takes long because its images are large."""
+    now = phases.phase(scene)
+    if now.name not in ("first-batch", "next-batch"):
+        return None
+    stage = next((s for s in scene.stages if s.kind == "map" and _decodes(scene, s)), None)
+    if stage is None:
+        return None
+    left = f", {units.seconds(now.left_s)} more" if now.left_s is not None else ""
+    of = f" of {now.total:,}" if now.total else ""
+    ready = f": {now.done:,}{of} elements{left}" if now.done is not None else ""
+    return Reason(
+        cause="decode-full-size",
+        summary=f"the batch is made of images that take long to decode{ready}",
+        where=_decoder(scene, stage) or stage.location,
+        evidence=_decoding(scene, now, stage),
+        also=stage.location,
+        advice="Decode smaller (`ratio=` of decode_jpeg), store smaller images, or decode on"
+        " several threads.",
+        moves=True,
+    )
+
+
+def _decoding(scene: Scene, now: phases.Phase, stage: Stage) -> tuple[Evidence, ...]:
+    """Return what was measured while a batch of images is decoded."""
+    cores = scene.machine.groups.get("tf.data", 0.0)
+    found = [Evidence("cores that tf.data keeps busy", cores, "factor", "none computes")]
+    if now.done is not None:
+        found = [
+            Evidence("elements ready", now.done, "count"),
+            Evidence("more every second", now.per_s, "per_s"),
+        ]
+    return (*found, Evidence("since anything was given", scene.quiet_s, "s"))
+
+
+def _decoder(scene: Scene, stage: Stage) -> Location | None:
+    """Return the line that decodes, as the operations of a map's function tell."""
+    told = stage.facts.get("shrinks")
+    first = told[0] if isinstance(told, list) and told and isinstance(told[0], dict) else {}
+    file, line = first.get("file"), first.get("line")
+    return scene.at(file, line) if isinstance(file, str) and isinstance(line, int) else None
+
+
+def _decodes(scene: Scene, stage: Stage) -> bool:
+    """Tell whether the function of a map decodes images, by its operations or its text."""
+    operations = stage.facts.get("ops")
+    if isinstance(operations, list) and any("Decode" in str(name) for name in operations):
+        return True
+    file, line = stage.facts.get("function_file"), stage.facts.get("function_line")
+    lines = scene.sources.get(str(file), "").split("\n")
+    body = lines[line - 1 : line + 30] if isinstance(line, int) else []
+    return any(word in text for text in body for word in ("decode_", "imread", "Image.open"))
+
+
 CAUSE = Cause(
     title="Large images are decoded and then shrunk",
     symptom=Symptom.SLOW,
@@ -214,4 +261,5 @@ CAUSE = Cause(
     fix=fix,
     changes=changes,
     resource="oversized images",
+    live=(Mechanism(show_slow_decoding, Proof.COMPUTING),),
 )

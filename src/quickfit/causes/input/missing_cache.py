@@ -30,18 +30,14 @@ Where other programs take the cores, the wait may be theirs, and nothing is repo
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._shared.dataset_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.chain_cache import cached, cached_as_bytes, cached_before_shuffle
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes
-from quickfit.signals.crowding import is_crowded_out
-from quickfit.signals.images import shrunk_images
-from quickfit.signals.steady_lines import is_cut_behind, is_repeated, steady_lines
-from quickfit.source.calls import call_at
-from quickfit.source.chains import with_call_after
+from quickfit.signals.dataset_chains import is_cut_behind, is_repeated, shrunk_images, steady_lines
+from quickfit.signals.python_input import is_crowded_out
 
 # What would be saved must be most of what the pipeline does, or the wait stays.
 MIN_WORK_SHARE = 0.50
@@ -129,19 +125,10 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         if point.is_shuffled
         else ""
     )
-    edit = None
-    if finding.where is not None and not point.is_shuffled:
-        text = signals.source_text(finding.where.file)
-        name = str(point.operation.facts.get("call") or point.operation.kind)
-        call = call_at(text, finding.where.line, name)
-        edit = with_call_after(text, call, "cache") if call is not None else None
-    before, after = edit or ("", "")
     shown = Fix(
         title="Keep the result in memory: `cache()` after this call",
         kind=FixClass.MAY_CHANGE_RESULTS if point.is_shuffled else FixClass.SAME_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note=note,
     )
     return with_own_sizes(shown, signals)

@@ -22,25 +22,32 @@ not help. When all cores are busy already, more threads do not help either: noth
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Gain, Spotted, Symptom
-from quickfit.fixes.chain_parallel import parallel_map
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
-from quickfit.patterns.elements import steps
-from quickfit.program import Module, Program, argument, is_open
-from quickfit.program.datasets import Stage as Mapping
-from quickfit.program.datasets import chains
-from quickfit.program.keywords import with_keyword as given_keyword
-from quickfit.program.purposes import is_for_tests
+from quickfit.causes._shared.dataset_chains import parallel_call, parallel_map
+from quickfit.causes._shared.dataset_elements import steps
+from quickfit.code.conditions import is_for_tests
+from quickfit.code.datasets import Stage as Mapping
+from quickfit.code.datasets import chains
+from quickfit.code.module import Module, argument, is_open
+from quickfit.code.program import Program
+from quickfit.code.project import Project, Script
+from quickfit.findings import (
+    Change,
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
-from quickfit.source.calls import call_at, module_alias, with_keyword
 
 # The map must be most of what the pipeline does, or making it parallel changes little.
 MIN_WORK_SHARE = 0.50
@@ -119,24 +126,14 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if any(chain.is_whole for chain in chains(program, module, call)):
             is_random = any(step.is_random for step in done)
+            script = Script(module.path, module.text)
             yield Spotted(
                 where=module.span(call),
                 summary=f"`map({module.code(call.args[0])})` reads files and is given one thread",
                 effect=Effect.SLOW,
-                change=_parallel(module, call, is_random=is_random),
+                change=parallel_call(script, call, is_random=is_random),
                 is_hint=True,
             )
-
-
-def _parallel(module: Module, call: ast.Call, *, is_random: bool) -> Change | None:
-    """Return the change that gives a map several threads, where the file has a name for them."""
-    names = [a for n in module.all(ast.Import) for a in n.names if a.name == "tensorflow"]
-    if not names:
-        return None
-    value = f"{names[0].asname or names[0].name}.data.AUTOTUNE"
-    edit = given_keyword(module, call, "num_parallel_calls", value)
-    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS
-    return Change("Run the map on several threads", kind, (edit,)) if edit is not None else None
 
 
 def _slow_map(signals: Signals) -> Stage | None:
@@ -155,18 +152,11 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     stage = _slow_map(signals)
     if stage is None or finding.where is None:
         return None
-    text = signals.source_text(finding.where.file)
-    call = call_at(text, finding.where.line, "map")
-    value = f"{module_alias(text, 'tensorflow', 'tf')}.data.AUTOTUNE"
-    edit = with_keyword(text, call, "num_parallel_calls", value) if call is not None else None
-    before, after = edit or ("", "")
     is_random = bool(stage.fact("is_stateful"))
     return Fix(
         title="Run the map on several threads",
         kind=FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note=(
             "The map keeps state (random numbers): elements keep their order,"
             " but may get other random numbers than before."

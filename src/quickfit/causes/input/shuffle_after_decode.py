@@ -28,18 +28,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.dataset_chains import shuffle_first
+from quickfit.causes._shared.dataset_elements import steps
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
-from quickfit.fixes.chain_shuffle import shuffle_first
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
-from quickfit.patterns.elements import steps
-from quickfit.program import Module, Program, argument
-from quickfit.program.datasets import Chain, chains
-from quickfit.program.purposes import is_for_tests
+from quickfit.code.conditions import is_for_tests
+from quickfit.code.datasets import Chain, chains
+from quickfit.code.module import Module, argument
+from quickfit.code.program import Program
+from quickfit.code.project import Project
+from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.refills import gain_of_overlap, holds_decoded, refill
-from quickfit.signals.steady_lines import is_repeated, steady_lines
+from quickfit.signals.dataset_chains import is_repeated, steady_lines
+from quickfit.signals.shuffle import gain_of_overlap, holds_decoded, refill
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10

@@ -26,17 +26,18 @@ long epoch is a small part of it and is not reported.
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.dataset_chains import shuffle_first, smaller_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
-from quickfit.fixes.chain_shuffle import shuffle_first, smaller_shuffle
-from quickfit.fixes.change import Change
-from quickfit.fixes.script import Project
+from quickfit.code.project import Project
+from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.liveness import phases
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
-from quickfit.signals.refills import Refill, gain_of_overlap, holds_decoded, refill
-from quickfit.signals.steady_lines import is_repeated, steady_lines
-from quickfit.source.calls import call_at
-from quickfit.source.chains import with_first_argument
+from quickfit.signals.dataset_chains import is_repeated, steady_lines
+from quickfit.signals.shuffle import Refill, gain_of_overlap, holds_decoded, refill
 
 # Below a tenth of the time the gain is smaller than the noise between runs.
 MIN_SHARE = 0.10
@@ -114,20 +115,10 @@ def _smaller(found: Refill) -> int:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Give the shuffle a smaller buffer."""
-    shuffle = signals.shuffle
-    edit = None
-    if shuffle is not None and finding.where is not None:
-        text = signals.source_text(finding.where.file)
-        call = call_at(text, finding.where.line, "shuffle")
-        size = _smaller(refill(signals, shuffle))
-        edit = with_first_argument(text, call, f"{size:_}") if call is not None else None
-    before, after = edit or ("", "")
     shown = Fix(
         title="Hold a few batches in the shuffle, and shuffle the files before they are read",
         kind=FixClass.MAY_CHANGE_RESULTS,
-        before=before,
-        after=after,
-        example="" if edit else example(__doc__ or "", "Use instead"),
+        example=example(__doc__ or "", "Use instead"),
         note="A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
     )
     return with_own_sizes(shown, signals)
@@ -147,6 +138,27 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     return [change for change in found if change is not None]
 
 
+def show_shuffle_fill(scene: Scene) -> Reason | None:
+    """Tell of a shuffle that takes in much before it gives anything."""
+    stage = phases.filling_stage(scene)
+    if stage is None:
+        return None
+    now = phases.phase(scene)
+    left = f", {units.seconds(now.left_s)} more" if now.left_s is not None else ""
+    return Reason(
+        cause="shuffle-buffer-too-big",
+        summary=f"`shuffle` gives nothing before its buffer is full: {stage.buffered:,} of"
+        f" {now.total or stage.size or 0:,}{left}",
+        where=stage.location,
+        evidence=(
+            Evidence("elements in the buffer", stage.buffered, "count"),
+            Evidence("more every second", stage.buffered_per_s, "per_s"),
+        ),
+        advice="Make the buffer smaller, or shuffle file names before anything is read.",
+        moves=True,
+    )
+
+
 CAUSE = Cause(
     title="A shuffle takes in too much before it gives anything",
     symptom=Symptom.SLOW,
@@ -155,4 +167,5 @@ CAUSE = Cause(
     changes=changes,
     counts_start=True,
     resource="the shuffle's refill",
+    live=(Mechanism(show_shuffle_fill, Proof.FILLING),),
 )

@@ -26,7 +26,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.filling import GrowingBuffers, growing_buffers
+from quickfit.signals.caching import GrowingBuffers, growing_buffers
 
 # A buffer that takes less than this share of the memory left when it is full does no harm.
 MIN_FREE_SHARE = 0.5

@@ -32,7 +32,7 @@ from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.filling import FillingCache, HeldCache, filling_cache, held_cache
+from quickfit.signals.caching import FillingCache, HeldCache, filling_cache, held_cache
 from quickfit.signals.memory import large_bytes, memory_limit
 
 # What is still to come must be this share of the memory left, to be too much.

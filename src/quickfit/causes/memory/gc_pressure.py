@@ -73,7 +73,7 @@ def _summary(found: Collecting) -> str:
         return "the collector is called here again and again"
     if found.made_at is not None:
         return "objects are made here, and Python's garbage collector looks at all there are"
-    return "Python's garbage collector takes a share of every step"
+    return "Python's garbage collector takes a share of the training"
 
 
 def _evidence(found: Collecting) -> tuple[Evidence, ...]:

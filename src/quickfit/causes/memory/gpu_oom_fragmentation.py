@@ -30,7 +30,7 @@ from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.device_memory import DeviceMemory, device_memory
+from quickfit.signals.leaks import DeviceMemory, device_memory
 
 # The allocator cleans up once in a healthy run; again and again means that it does not help.
 MIN_CLEANED = 3

@@ -37,9 +37,8 @@ from quickfit.causes._cause import Cause, example, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.epoch_plans import MIN_LIMIT_SHARE, grows_for_good
-from quickfit.signals.kept_objects import KeepingLine, keeping_line, memory_command
-from quickfit.signals.leaks import Leak
+from quickfit.signals.holders import KeepingLine, keeping_line, memory_command
+from quickfit.signals.leaks import MIN_LIMIT_SHARE, Leak, grows_for_good
 
 # Without an object that is counted, only a growth beyond all noise of a run is told.
 MIN_BYTES = 100_000_000

@@ -32,9 +32,8 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.epoch_plans import grows_for_good
 from quickfit.signals.holders import Holder, HolderGrowth, filled_holder, growing_holder
-from quickfit.signals.leaks import Leak
+from quickfit.signals.leaks import Leak, grows_for_good
 from quickfit.signals.memory import memory_limit
 
 

@@ -23,9 +23,12 @@ without pages that move and steps that wait for them.
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
 from quickfit.signals.machine import MachineUse
 
@@ -41,6 +44,9 @@ MIN_PRESSURE = 0.10
 MAX_BUSY_SHARE = 0.75
 # How much of the waiting goes with more memory.
 REMOVED = (0.4, 0.8, 1.0)
+# Pages fetched from the disk per second, and memory moved, that leave a run no time for work.
+MIN_LIVE_FAULTS_PER_S = 200.0
+MIN_LIVE_SWAPPED_BYTES_PER_S = 5e6
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -98,6 +104,30 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def show_swapping(scene: Scene) -> Reason | None:
+    """Tell of a run whose memory lies in swap."""
+    machine = scene.machine
+    faults, moved = machine.major_faults_per_s or 0.0, machine.swapped_bytes_per_s or 0.0
+    if faults < MIN_LIVE_FAULTS_PER_S or moved < MIN_LIVE_SWAPPED_BYTES_PER_S:
+        return None
+    main = scene.main
+    return Reason(
+        cause="swap-thrash",
+        summary=f"the memory of the run lies in swap: {units.size(moved)} a second go in and out",
+        where=scene.place(main.user_frame) if main is not None else None,
+        evidence=(
+            Evidence("pages fetched from the disk", faults, "per_s"),
+            Evidence("moved to and from swap per second", moved, "bytes"),
+        ),
+        advice="Make caches, shuffle buffers and batches smaller, or give the run more memory.",
+        moves=True,
+    )
+
+
 CAUSE = Cause(
-    title="The machine swaps while steps wait", symptom=Symptom.SLOW, detect=detect, fix=fix
+    title="The machine swaps while steps wait",
+    symptom=Symptom.SLOW,
+    detect=detect,
+    fix=fix,
+    live=(Mechanism(show_swapping, Proof.WAITING),),
 )

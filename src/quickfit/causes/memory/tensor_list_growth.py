@@ -35,7 +35,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, running_out
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.kept_objects import Kept, keeping_line, kept, said_by
+from quickfit.signals.holders import Kept, keeping_line, kept, said_by
 from quickfit.signals.leaks import Leak
 
 # Tapes that grow at this share of the tensors are what holds them.

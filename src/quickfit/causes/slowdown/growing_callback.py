@@ -34,8 +34,16 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.drift_guilty import Guilty, does_more, guilty, place
-from quickfit.signals.drift_told import cost_share, evidence, gain, ruled_out
+from quickfit.signals.drift_places import (
+    Guilty,
+    cost_share,
+    does_more,
+    evidence,
+    gain,
+    guilty,
+    place,
+    ruled_out,
+)
 from quickfit.signals.loops import CallbackTime
 
 KERAS_OWN = ("History", "ProgbarLogger")

@@ -37,8 +37,15 @@ from quickfit.causes._cause import Cause, example
 from quickfit.errors import SignalMissing
 from quickfit.findings import Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.drift_guilty import does_more, guilty, place
-from quickfit.signals.drift_told import cost_share, evidence, gain, ruled_out
+from quickfit.signals.drift_places import (
+    cost_share,
+    does_more,
+    evidence,
+    gain,
+    guilty,
+    place,
+    ruled_out,
+)
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -28,12 +28,19 @@ that is built anew, but not larger, is `dataset-rebuilt-per-epoch`.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from quickfit.causes._cause import Cause, example
-from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.drift_guilty import guilty
-from quickfit.signals.drift_pipeline import wrapped
-from quickfit.signals.drift_told import certain, cost_share, gain, ruled_out, slower
+from quickfit.signals.drift_places import certain, cost_share, gain, guilty, ruled_out, slower
+from quickfit.signals.drift_series import chain
+
+if TYPE_CHECKING:
+    from quickfit.signals._facade import Signals
+
 
 # The line must be there this often: twice may be a helper that is called for two purposes.
 MIN_TIMES = 3
@@ -75,6 +82,44 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
         example=example(__doc__ or "", "Use instead"),
         note="The data was changed once more in every round; what the model learns changes.",
     )
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """The operations behind the first and the last iterator, and the line that adds more.
+
+    Args:
+        times: how often the line is in the last chain.
+    """
+
+    first: int
+    last: int
+    location: Location | None
+    kind: str
+    times: int
+
+
+def wrapped(signals: Signals) -> Wrapped | None:
+    """Return how a pipeline grew from its first to its last iterator; None where it did not."""
+    rows = {row["id"]: row for row in signals.process.rows("datasets")}
+    inputs = {number: row["inputs"] for number, row in rows.items()}
+    tops = [
+        row["dataset"]
+        for row in signals.process.rows("iterators")
+        if row["loop"] == signals.loop.id and row["phase"] == "train"
+    ]
+    if len(tops) < 2:
+        return None
+    first, last = (chain(inputs, top) for top in (tops[0], tops[-1]))
+    if len(last) <= len(first):
+        return None
+    before, after = (
+        Counter((rows[n]["file"], rows[n]["line"], rows[n]["kind"]) for n in one)
+        for one in (first, last)
+    )
+    more = Counter({key: count - before[key] for key, count in after.items() if key[1] is not None})
+    key = more.most_common(1)[0][0] if more else (None, None, "")
+    return Wrapped(len(first), len(last), signals.location(*key[:2]), key[2], after[key])
 
 
 CAUSE = Cause(

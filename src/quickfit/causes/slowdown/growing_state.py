@@ -31,8 +31,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.drift import Slowdown
-from quickfit.signals.drift_guilty import guilty
-from quickfit.signals.drift_told import cost_share, evidence, gain, ruled_out
+from quickfit.signals.drift_places import cost_share, evidence, gain, guilty, ruled_out
 from quickfit.signals.holders import Holder
 
 

@@ -29,7 +29,7 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-from quickfit.signals.drift_told import certain, cost_share, gain, ruled_out, slower
+from quickfit.signals.drift_places import certain, cost_share, gain, ruled_out, slower
 
 # A governor wanders by a few percent; a hot chip loses more.
 MIN_FALL = 0.10

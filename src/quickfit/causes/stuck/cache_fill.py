@@ -31,8 +31,12 @@ not told of. One that ends before its first step has done its work: it is slow t
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, advice, silence_finding
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.liveness import phases
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
 from quickfit.signals.endings import CacheLock, cache_lock
 
@@ -69,9 +73,33 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
+def show_cache_fill(scene: Scene) -> Reason | None:
+    """Tell of a cache that has to be filled before the first batch comes out."""
+    now = phases.phase(scene)
+    stage = phases.caching_stage(scene)
+    if now.name != "cache-fill" or stage is None:
+        return None
+    left = f", {units.seconds(now.left_s)} more" if now.left_s is not None else ""
+    total = f" of {now.total:,}" if now.total else ""
+    return Reason(
+        cause="cache-fill",
+        summary=f"the cache is being filled for the first time: {stage.elements:,}{total}"
+        f" elements{left}",
+        where=stage.location,
+        evidence=(
+            Evidence("elements in the cache", stage.elements, "count"),
+            Evidence("more every second", stage.per_s, "per_s"),
+        ),
+        advice="Later epochs read from it. Build it ahead, or let training run beside it: no"
+        " `shuffle` of everything and no pass over the data before the first step.",
+        moves=True,
+    )
+
+
 CAUSE = Cause(
     title="A cache is filled before the first step",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(Mechanism(show_cache_fill, Proof.FILLING),),
 )

@@ -46,10 +46,29 @@ waits for what it loops over, such as a large file that is read in parts.
 
 from __future__ import annotations
 
+import re
+
 from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.code.lines import (
+    is_loop_header,
+    loop_inside,
+)
 from quickfit.findings import Evidence, Finding, Fix, Gain, Symptom
+from quickfit.liveness.phases import making_thread
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
 from quickfit.signals.endings import Emptiness, emptiness
+
+# A loop over nothing takes all it gets of a core; others may take the rest.
+BUSY_CORES = 0.2
+# An empty loop is seen at its header alone; so many looks make that no accident.
+MIN_LOOKS = 20
+# What lists files, and may take its time even if it finds none.
+_LISTS = re.compile(r"\b(i?glob|rglob|listdir|scandir|iterdir|walk)\s*\(")
+# A filter that drops so many and passes none drops them all, as far as anybody can wait.
+MIN_DROPPED = 200
+MANY_DROPPED, LONG_S = 5000, 30.0
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -79,9 +98,66 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return advice(__doc__ or "", "Raise an error where the list of the data is made")
 
 
+def show_empty_loop(scene: Scene) -> Reason | None:
+    """Tell of an endless loop over nothing: only its own line is ever seen."""
+    thread = making_thread(scene)
+    if thread is None or thread.user_frame is None or not thread.lines:
+        return None
+    seen = sum(count for _, _, count in thread.lines)
+    texts = {file: scene.sources.get(file, "") for file, _, _ in thread.lines}
+    if seen < MIN_LOOKS or (thread.cores is not None and thread.cores < BUSY_CORES):
+        return None
+    if not all(is_loop_header(texts[file], line) for file, line, _ in thread.lines):
+        return None
+    file, last, _ = max(thread.lines, key=lambda line: line[1])
+    # Python looks up where a loop goes round: at the outer one, if the inner one never does.
+    inner = loop_inside(texts[file], last)
+    where = scene.at(file, inner or last)
+    # What is looped over may itself take long to give its next item, in C or in a library.
+    if not thread.frames[0].is_user and not _LISTS.search(where.text if where else ""):
+        return None
+    return Reason(
+        cause="empty-input",
+        summary="the input's loop goes round and never gives anything: there is nothing in it",
+        where=where,
+        evidence=(
+            Evidence("looks at which only the loop's own line ran", seen, "count"),
+            Evidence("since the last batch", scene.still_s, "s", "none was given meanwhile"),
+        ),
+        advice="Check what is looped over (a folder or pattern that matches nothing?) and raise"
+        " if it is empty.",
+        is_certain=scene.still_s > 5.0 and (inner is not None or len(thread.lines) > 1),
+    )
+
+
+def show_all_filtered(scene: Scene) -> Reason | None:
+    """Tell of a filter that lets nothing through."""
+    for place, stage in enumerate(scene.stages[:-1]):
+        taken = scene.stages[place + 1]
+        is_dropping = stage.kind == "filter" and not stage.elements
+        if not is_dropping or taken.elements < MIN_DROPPED:
+            continue
+        return Reason(
+            cause="empty-input",
+            summary=f"`filter` has let none of {taken.elements:,} elements through",
+            where=stage.location,
+            evidence=(
+                Evidence("elements that went into the filter", taken.elements, "count"),
+                Evidence("elements that came out", stage.elements, "count"),
+            ),
+            advice="Look at what the filter compares: a label's type, a range, a path.",
+            is_certain=taken.elements >= MANY_DROPPED or scene.quiet_s >= LONG_S,
+        )
+    return None
+
+
 CAUSE = Cause(
     title="There is no data",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(
+        Mechanism(show_empty_loop, Proof.COUNTED),
+        Mechanism(show_all_filtered, Proof.COUNTED),
+    ),
 )

@@ -45,8 +45,15 @@ single worker that is not in a futex rules it out, and so does anything that is 
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.liveness.phases import waiting_input
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Child, Scene
+from quickfit.liveness.waiting import IDLE_CORES, waits_for_workers
 from quickfit.signals import Signals
+
+# A worker that is younger may still be starting.
+MIN_AGE_S = 4.0
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -59,9 +66,51 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return advice(__doc__ or "", "Use threads or tf.data, or start the workers by spawn")
 
 
+def show_hung_workers(scene: Scene) -> Reason | None:
+    """Tell of forked workers that all wait for a lock nobody can release."""
+    waiter = next((t for t in scene.threads if waits_for_workers(t)), None)
+    forked = [child for child in scene.children if child.is_fork and child.age_s >= MIN_AGE_S]
+    hung = [child for child in forked if _is_hung(child)]
+    if waiter is None or not hung or len(hung) < len(forked) or scene.still_s < MIN_AGE_S:
+        return None
+    at = next((f for child in hung for f in child.frames if f.is_user), None)
+    source, asks = waiting_input(scene), scene.place(waiter.user_frame)
+    here = scene.place(at) or (source.location if source else None)
+    # Keras's own workers are started by `fit`; those of the script by a line of its own.
+    is_own = not any("/keras/" in frame.file for frame in waiter.inner)
+    where, also = (asks, here) if is_own and asks is not None else (here or asks, asks)
+    return Reason(
+        cause="fork-deadlock",
+        summary=f"{_counted(len(hung))} forked from the script wait for a lock that no thread of"
+        " theirs holds",
+        where=where,
+        evidence=(
+            Evidence("workers without any CPU, in a futex", len(hung), "count", _all(forked)),
+            Evidence("since anything moved", scene.still_s, "s"),
+        ),
+        advice="Use threads (`use_multiprocessing=False`), tf.data, or start workers by spawn:"
+        " a fork copies locks that other threads hold.",
+        also=also,
+        is_certain=at is not None and scene.still_s > 2 * MIN_AGE_S,
+    )
+
+
+def _counted(number: int) -> str:
+    return "a worker" if number == 1 else f"all {number} workers"
+
+
+def _all(forked: list[Child]) -> str:
+    return "process " + ", ".join(str(child.pid) for child in forked[:4])
+
+
+def _is_hung(child: Child) -> bool:
+    return child.cores < IDLE_CORES and "futex" in child.waits_in
+
+
 CAUSE = Cause(
     title="Forked workers wait for a lock for ever",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(Mechanism(show_hung_workers, Proof.NAMED),),
 )

@@ -33,14 +33,35 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Change, Edit, Effect, Finding, Fix, FixClass, Spotted, Symptom
-from quickfit.patterns.generators import Endless, endless_input
-from quickfit.program import Module, Program
-from quickfit.program.fitting import Feed, feeds, fittings, is_missing
-from quickfit.program.keyword_dicts import unpacked
-from quickfit.program.values import Instance
-from quickfit.program.versions import uses_legacy_keras
+from quickfit.causes._shared.generators import Endless, endless_input
+from quickfit.code.calls import unpack_keyword_dicts
+from quickfit.code.keras_models import Feed, feeds, fittings, is_missing
+from quickfit.code.lines import is_endless
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.values import Instance
+from quickfit.code.versions import uses_legacy_keras
+from quickfit.findings import (
+    Change,
+    Edit,
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Location,
+    Spotted,
+    Symptom,
+)
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
+
+# Endless data is told of once an epoch has lasted this long.
+MIN_EPOCH_S = 15.0
+# Data that has not come for this long, or for two steps, does not come any more.
+STILL_COMING_S = 5.0
+ENDLESS = -1
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -106,7 +127,7 @@ def _is_stopped(program: Program, feed: Feed) -> bool:
     """Tell whether a callback of the program may end an epoch that has no end."""
     fitting, module = feed.fitting, feed.fitting.module
     places = [module]
-    more = unpacked(program, module, fitting.call) or {}
+    more = unpack_keyword_dicts(program, module, fitting.call) or {}
     where, given = more.get("callbacks", (module, fitting.given("callbacks")))
     for value in program.values(where, given):
         parts = program.resolver.elements(value)
@@ -168,10 +189,59 @@ def _is_handed_on(module: Module, node: ast.Name) -> bool:
     return [ast.unparse(target) for target in statement.targets] == [node.id]
 
 
+def show_endless_epoch(scene: Scene) -> Reason | None:
+    """Tell of an epoch, or a validation, that never ends because its data does not."""
+    loop = scene.loop
+    if loop is None or loop.kind not in ("fit", "evaluate", "predict"):
+        return None
+    validates = loop.phase == "validation"
+    limit = loop.facts.get("validation_steps" if validates else "steps_per_epoch")
+    if not validates:
+        limit = limit or loop.facts.get("steps")  # known from the start; the other after a step
+    source = _endless_source(scene)
+    if limit or source is None or _ends_by_itself(scene):
+        return None
+    if scene.still_s > max(STILL_COMING_S, 2 * scene.longest_s):
+        return None  # the data has stopped coming: that is another story
+    what, name = ("validation", "validation_steps") if validates else ("epoch", "steps_per_epoch")
+    done = scene.stages[0].elements if validates and scene.stages else loop.steps
+    return Reason(
+        cause="infinite-input-no-steps",
+        summary=f"the {what} never ends: its data is endless and `{name}` is not given",
+        where=loop.location or source,
+        evidence=(
+            Evidence(f"batches in this {what} so far", done, "count"),
+            Evidence(f"`{name}`", 0, "count", "not given"),
+        ),
+        advice=f"Give `fit` a `{name}`, or let the data end.",
+        also=source,
+        is_certain=loop.lasted_s >= MIN_EPOCH_S,
+    )
+
+
+def _ends_by_itself(scene: Scene) -> bool:
+    """Tell whether a callback of the script's may end an epoch that has no end."""
+    return any("stop_training" in text for text in scene.sources.values())
+
+
+def _endless_source(scene: Scene) -> Location | None:
+    """Return the line that makes the data endless."""
+    if scene.cardinality == ENDLESS:
+        repeats = [s for s in scene.stages if s.kind == "repeat" and s.location is not None]
+        placed = [s for s in scene.stages if s.location is not None]
+        return (repeats or placed or list(scene.stages))[0].location
+    source = scene.inputs[-1] if scene.inputs else None
+    where = source.location if source is not None else None
+    if where is None or source is None or source.kind != "generator":
+        return None
+    return where if is_endless(scene.sources.get(where.file, ""), where.line) else None
+
+
 CAUSE = Cause(
     title="An epoch or a validation never ends",
     symptom=Symptom.STUCK,
     detect=detect,
     scan=scan,
     fix=fix,
+    live=(Mechanism(show_endless_epoch, Proof.COUNTED, is_told_of_moving_runs=True),),
 )

@@ -38,8 +38,15 @@ then. The trace ends by itself: it is told as slow to start, not as stuck.
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.code.lines import loop_around
+from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
+
+# A graph grows by a Python loop: this many operations, for this long, at one loop.
+MIN_OPERATIONS = 5000
+MIN_TRACING_S = 10.0
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -52,9 +59,36 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return advice(__doc__ or "", "Loop over a tensor instead of a Python range")
 
 
+def show_unrolled_loop(scene: Scene) -> Reason | None:
+    """Tell of a Python loop that is written into a graph turn by turn."""
+    tracing = scene.tracing
+    if tracing is None or tracing.place is None or tracing.operations < MIN_OPERATIONS:
+        return None
+    place = tracing.place
+    loop = loop_around(scene.sources.get(place.file, ""), place.line)
+    lasted_s = scene.at_s - tracing.since_s
+    if loop is None or lasted_s < MIN_TRACING_S:
+        return None
+    return Reason(
+        cause="python-loop-unrolled",
+        summary=f"a Python loop in `{tracing.name}` is unrolled while it is traced:"
+        f" {tracing.operations:,} operations so far",
+        where=scene.at(place.file, loop.lineno),
+        evidence=(
+            Evidence("operations in the graph", tracing.operations, "count"),
+            Evidence("more every second", tracing.per_s, "per_s", f"at line {place.line}"),
+        ),
+        advice="Loop over a tensor (`for i in tf.range(n):`, `tf.while_loop`, `tf.scan`), which"
+        " becomes one loop of the graph.",
+        is_certain=True,
+        moves=True,
+    )
+
+
 CAUSE = Cause(
     title="A Python loop is unrolled into a huge graph",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(Mechanism(show_unrolled_loop, Proof.COUNTED),),
 )

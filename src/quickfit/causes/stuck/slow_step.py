@@ -24,9 +24,17 @@ it uses the CPU. A step that stands still without using it is not called slow.
 
 from __future__ import annotations
 
+from quickfit import units
 from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.liveness import phases
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
+
+# What a step keeps busy at least; on a busy machine it does not get more.
+BUSY_CORES = 0.15
+MIN_STILL_S = 5.0
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -39,9 +47,36 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return advice(__doc__ or "", "Make the work of one step smaller, or wait")
 
 
+def show_slow_step(scene: Scene) -> Reason | None:
+    """Tell of a step that runs, and takes long."""
+    loop, main = scene.loop, scene.main
+    if main is None or not phases.is_executing(main):
+        return None
+    if (scene.machine.cores or 0.0) < BUSY_CORES or (loop is None and scene.steps):
+        return None
+    if scene.still_s < MIN_STILL_S or phases.input_works(scene):
+        return None  # something else moves: a loop that predicts, a pipeline
+    lasted_s = min(scene.quiet_s, scene.still_s)
+    usual = f"the longest before took {units.seconds(scene.longest_s)}" if scene.longest_s else ""
+    return Reason(
+        cause="slow-step",
+        summary=f"one step takes more than {units.seconds(lasted_s)}",
+        where=scene.place(main.user_frame) or (loop.location if loop is not None else None),
+        evidence=(
+            Evidence("cores busy meanwhile", scene.machine.cores or 0.0, "factor"),
+            Evidence("since anything else moved", lasted_s, "s", usual),
+        ),
+        advice="A smaller batch or model makes steps shorter; `quickfit run --steps 20` shows"
+        " where the time goes.",
+        moves=True,
+        lasted_s=lasted_s,
+    )
+
+
 CAUSE = Cause(
     title="Not stuck: one step takes long",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(Mechanism(show_slow_step, Proof.ELIMINATION),),
 )

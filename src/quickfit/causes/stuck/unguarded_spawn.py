@@ -38,8 +38,17 @@ guarded by `__name__`, or asks `parent_process` or `current_process`, nothing is
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.code.lines import is_guarded, line_above
+from quickfit.findings import Evidence, Finding, Fix, Location, Symptom
+from quickfit.liveness.reason import Mechanism, Proof, Reason
+from quickfit.liveness.scene import Frame, Scene
 from quickfit.signals import Signals
+
+# A worker that is younger may still be starting.
+MIN_AGE_S = 4.0
+# Workers that come and go: so many new ones, all of them young.
+MIN_BORN = 6
+YOUNG_S = 6.0
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -52,9 +61,54 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return advice(__doc__ or "", 'Put what the script does below `if __name__ == "__main__":`')
 
 
+def show_script_run_again(scene: Scene) -> Reason | None:
+    """Tell of spawned workers that run the script again instead of working."""
+    again = [child for child in scene.children if child.runs_script]
+    # The workers of a guarded script import it too, and are inside it for seconds.
+    again = again if _is_unguarded(scene) else []
+    young = [child for child in scene.children if child.age_s < YOUNG_S and not child.is_fork]
+    is_churning = scene.children_born >= MIN_BORN and len(young) > 0
+    if not again or not (is_churning or len(again) > 1 or scene.still_s > MIN_AGE_S):
+        return None
+    frame = next((f for child in again for f in child.frames if f.is_user), None)
+    main = scene.main
+    starter = main.user_frame if main is not None else None
+    return Reason(
+        cause="unguarded-spawn",
+        summary="workers started by spawn run the whole script again: it has no"
+        ' `if __name__ == "__main__":`',
+        where=_started_at(scene, starter) or scene.place(frame),
+        evidence=(
+            Evidence("workers that are in the script's own top level", len(again), "count"),
+            Evidence("processes started so far", scene.children_born, "count"),
+        ),
+        advice='Put what the script does into `if __name__ == "__main__":`.',
+        also=scene.place(frame),
+        is_certain=True,
+    )
+
+
+def _is_unguarded(scene: Scene) -> bool:
+    """Tell whether the script starts its workers where these come by when they import it."""
+    frames = scene.main.frames if scene.main is not None else ()
+    top = [frame for frame in frames if frame.is_user and frame.function == "<module>"]
+    text = scene.sources.get(top[-1].file, "") if top else ""
+    return bool(text) and not is_guarded(text, top[-1].line)
+
+
+def _started_at(scene: Scene, frame: Frame | None) -> Location | None:
+    """Return the line that starts workers, at or above the one that waits for them."""
+    if frame is None:
+        return None
+    starts = r"\b(Pool|Process|ProcessPoolExecutor)\s*\("
+    line = line_above(scene.sources.get(frame.file, ""), frame.line, starts, most=20)
+    return scene.at(frame.file, line or frame.line)
+
+
 CAUSE = Cause(
     title="Workers run the whole script again",
     symptom=Symptom.STUCK,
     detect=detect,
     fix=fix,
+    live=(Mechanism(show_script_run_again, Proof.NAMED),),
 )

@@ -27,27 +27,30 @@ import re
 from collections.abc import Iterable, Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.dataset_chains import reordered
+from quickfit.causes._shared.dataset_elements import Step, consumers, steps
+from quickfit.code.conditions import Reach
+from quickfit.code.datasets import (
+    MAPPING,
+    Chain,
+    Stage,
+    chain_of,
+    chains,
+    chains_of,
+    conditions_to_reach,
+    frames_of,
+)
+from quickfit.code.keras_models import Feed
+from quickfit.code.loops import repeating_loop
+from quickfit.code.module import Function, Module, argument, own_nodes
+from quickfit.code.program import Program
+from quickfit.code.project import Script
+from quickfit.code.values import Frame, Made
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
-from quickfit.fixes.chain import chain_of
-from quickfit.fixes.chain_order import reordered
-from quickfit.fixes.script import Script
-from quickfit.patterns.consumers import consumers
-from quickfit.patterns.elements import Step, steps
-from quickfit.patterns.mixing import mixes
-from quickfit.program import Module, Program, argument
-from quickfit.program.datasets import Chain, Stage, chains, chains_of
-from quickfit.program.fitting import Feed
-from quickfit.program.frames import Frame
-from quickfit.program.reaching import Reach
-from quickfit.program.repeats import repeat
-from quickfit.program.situations import conditions, frames_of
-from quickfit.program.values import Made
 
 _CHECKED = re.compile(r"(^|_)(val|valid|validation|test|eval|evaluation|dev)(_|$|ds|set)", re.I)
 # Give numbers, of which data is made up.
 NUMBERS = ("range", "counter", "random")
-# Stages that call a function for each element.
-MAPS = ("map", "flat_map", "interleave")
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -83,7 +86,7 @@ def _random(
     before = list(chain.before(cache))
     last = max((i for i, s in enumerate(before) if s.name == "cache"), default=-1)
     for stage in before[last + 1 :]:
-        if stage.name not in MAPS or _excludes(program, at, cache, stage):
+        if stage.name not in MAPPING or _excludes(program, at, cache, stage):
             continue
         random = [step for step in steps(program, stage) if step.is_random]
         changing = [step for step in random if not step.is_bare or _changes(program, chain, step)]
@@ -122,7 +125,7 @@ def _excludes(
 
 def _open(reach: Reach, call: ast.Call) -> set[ast.expr] | None:
     """Return the conditions around a call that may hold or not; None where one does not."""
-    around = conditions(reach.module, call)
+    around = conditions_to_reach(reach.module, call)
     answers = {test: reach.holds(test) for test in around}
     if any(answers[test] is (not wanted) for test, wanted in around.items()):
         return None
@@ -161,7 +164,7 @@ def _is_single(program: Program, feed: Feed) -> bool:
     stages = [s for c in chains(program, fitting.module, feed.data) for s in c.stages]
     if any(stage.name == "repeat" for stage in stages):
         return False
-    return repeat(program, fitting.module, fitting.call) is None
+    return repeating_loop(program, fitting.module, fitting.call) is None
 
 
 def _spotted(
@@ -218,6 +221,63 @@ def _same(script: Script, call: ast.Call) -> ast.Call | None:
         if (other.lineno, other.col_offset, other.end_lineno, other.end_col_offset) == place:
             return other
     return None
+
+
+MAX_ROUNDS = 4
+
+
+def mixes(module: Module, draw: ast.Call) -> bool:
+    """Tell whether the result of a call meets an argument of the function around it.
+
+    `x + normal(shape)` does, and so does a draw that decides what is done to `x`. Data that is
+    made up of random numbers meets nothing.
+    """
+    function = module.function(draw)
+    if function is None:
+        return False
+    given = _arguments(function)
+    if _mentions(draw, given):
+        return True
+    nodes = own_nodes(function)
+    drawn, given = _derived(nodes, set(), draw), _derived(nodes, given, None) | given
+    given -= drawn
+    return any(_joins(node, drawn, draw, given) for node in nodes)
+
+
+def _arguments(function: Function) -> set[str]:
+    given = function.args
+    names = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    return names - {"self", "cls"}
+
+
+def _derived(nodes: list[ast.AST], names: set[str], call: ast.Call | None) -> set[str]:
+    """Return the names that are assigned something made of names, or of a call."""
+    found = set(names)
+    assigned = [n for n in nodes if isinstance(n, ast.Assign)]
+    for _ in range(MAX_ROUNDS):
+        for node in assigned:
+            if _mentions(node.value, found) or (call is not None and _holds(node.value, call)):
+                found |= {
+                    n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)
+                }
+    return found
+
+
+def _joins(node: ast.AST, drawn: set[str], draw: ast.Call, given: set[str]) -> bool:
+    """Tell whether an operation, a call or a choice takes both."""
+    if isinstance(node, ast.Call) and node is draw:
+        return False
+    if not isinstance(node, ast.BinOp | ast.Call | ast.IfExp | ast.If):
+        return False
+    return (_mentions(node, drawn) or _holds(node, draw)) and _mentions(node, given)
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+def _holds(node: ast.AST, call: ast.Call) -> bool:
+    return any(n is call for n in ast.walk(node))
 
 
 CAUSE = Cause(title="A cache keeps what was drawn at random", symptom=Symptom.WRONG, scan=scan)

@@ -28,12 +28,13 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.dataset_elements import is_traced, origins, tensor_of
+from quickfit.code.edits import with_keyword
+from quickfit.code.module import Module, argument, is_open
+from quickfit.code.program import Program
+from quickfit.code.values import Made
+from quickfit.code.versions import is_version_guarded
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
-from quickfit.patterns.tensors import is_traced, origins, tensor_of
-from quickfit.program import Module, Program, argument, is_open
-from quickfit.program.keywords import with_keyword
-from quickfit.program.values import Made
-from quickfit.program.versions import is_guarded
 
 DECODE = "tensorflow.io.decode_image"
 # End with an error where the rank is not known; crops and pads to a size take three for granted.
@@ -60,7 +61,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         decoded = _decoded(program, module, call) if message else None
         if message is None or decoded is None or decoded.call in seen:
             continue
-        if is_guarded(module, call) or not is_traced(program, module, call):
+        if is_version_guarded(module, call) or not is_traced(program, module, call):
             continue
         seen.add(decoded.call)
         yield _spotted(program, call, module, (decoded, message))

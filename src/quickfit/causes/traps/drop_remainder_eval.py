@@ -27,14 +27,13 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.dataset_elements import consumers
+from quickfit.code.datasets import DROP_REMAINDER_AT, chains
+from quickfit.code.keras_models import Feed
+from quickfit.code.module import Module, argument
+from quickfit.code.program import Program
 from quickfit.findings import Change, Effect, FixClass, Span, Spotted, Symptom
-from quickfit.patterns.consumers import consumers
-from quickfit.program import Module, Program, argument
-from quickfit.program.datasets import chains
-from quickfit.program.fitting import Feed
 
-# Where `drop_remainder` stands among the arguments.
-BATCHES = {"batch": 1, "padded_batch": 3, "ragged_batch": 1}
 _WORDS = {"evaluate": "`evaluate`", "predict": "`predict`", "fit": "`validation_data`"}
 
 
@@ -42,10 +41,10 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report every batch that drops the rest of data that is evaluated with."""
     if "TPUStrategy" in module.text or "batch_input_shape" in module.text:
         return  # a fixed size is needed
-    for call in module.calls(*BATCHES):
+    for call in module.calls(*DROP_REMAINDER_AT):
         if not isinstance(call.func, ast.Attribute):
             continue
-        given = argument(call, "drop_remainder", BATCHES[call.func.attr])
+        given = argument(call, "drop_remainder", DROP_REMAINDER_AT[call.func.attr])
         if given is None or program.literal(module, given) is not True:
             continue
         if not chains(program, module, call):

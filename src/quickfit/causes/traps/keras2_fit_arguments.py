@@ -29,12 +29,13 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.keras_objects import is_models
+from quickfit.code.edits import remove_keywords
+from quickfit.code.module import Module, argument, name_of, own_nodes
+from quickfit.code.program import Program
+from quickfit.code.values import Instance
+from quickfit.code.versions import is_version_guarded, uses_legacy_keras
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
-from quickfit.patterns.keras_methods import is_models
-from quickfit.program import Module, Program, argument, name_of, own_nodes
-from quickfit.program.arguments import removed
-from quickfit.program.values import Instance
-from quickfit.program.versions import is_guarded, uses_legacy_keras
 
 METHODS = ("fit", "evaluate", "predict")
 GONE = ("workers", "use_multiprocessing", "max_queue_size")
@@ -47,7 +48,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         given = [k for k in call.keywords if k.arg in GONE]
         if not given or not isinstance(call.func, ast.Attribute):
             continue
-        if is_guarded(module, call, "TypeError", "ValueError"):
+        if is_version_guarded(module, call, "TypeError", "ValueError"):
             continue
         if not is_models(program, module, call.func.value) or uses_legacy_keras(program, module):
             continue
@@ -67,7 +68,7 @@ def _listed(given: list[ast.keyword]) -> str:
 def _change(
     program: Program, module: Module, call: ast.Call, given: list[ast.keyword]
 ) -> Change | None:
-    edits = removed(module, call, {k.arg for k in given if k.arg})
+    edits = remove_keywords(module, call, {k.arg for k in given if k.arg})
     if not edits:
         return None
     return Change(

@@ -39,19 +39,19 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
-from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
-from quickfit.patterns.gradients import is_applied, only_applied
-from quickfit.patterns.optimizers import (
+from quickfit.causes._shared.keras_objects import (
     SCALING,
     is_optimizer_value,
     is_plain,
     receiver,
     wrapping,
 )
-from quickfit.patterns.policies import float16_setting
-from quickfit.program import Module, Program, argument, name_of
-from quickfit.program.values import Instance, Made, Routine, Value
-from quickfit.program.versions import is_guarded, uses_legacy_keras
+from quickfit.causes._shared.mixed_precision import float16_setting, is_applied, only_applied
+from quickfit.code.module import Module, argument, name_of
+from quickfit.code.program import Program
+from quickfit.code.values import Instance, Made, Routine, Value
+from quickfit.code.versions import is_version_guarded, uses_legacy_keras
+from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
 
 SCALE, UNSCALE = "get_scaled_loss", "get_unscaled_gradients"
 _LIBRARIES = ("keras", "tensorflow")
@@ -76,7 +76,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
 
 def _is_gone(program: Program, module: Module, call: ast.Call) -> bool:
     owner = receiver(call)
-    if owner is None or is_guarded(module, call, "AttributeError"):
+    if owner is None or is_version_guarded(module, call, "AttributeError"):
         return False
     if not any(library in module.text for library in _LIBRARIES):
         return False

@@ -32,12 +32,28 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.dataset_elements import Element, origins, tensor_of
+from quickfit.causes._shared.label_names import is_label, names_in
+from quickfit.code.imports import files_run_together
+from quickfit.code.module import Module, argument, keyword_value, name_of
+from quickfit.code.program import Program
+from quickfit.code.values import (
+    Computed,
+    External,
+    Frame,
+    Group,
+    Item,
+    Literal,
+    Made,
+    Member,
+    Parameter,
+    Routine,
+    Unknown,
+    Value,
+    Values,
+)
+from quickfit.errors import SourceError
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
-from quickfit.patterns.byte_images import dtype_of, is_bytes
-from quickfit.patterns.rescaling import is_rescaled
-from quickfit.patterns.tensors import Element, origins, tensor_of
-from quickfit.program import Module, Program, argument, keyword
-from quickfit.program.values import External, Literal, Made, Value
 
 CONVERT = "tensorflow.image.convert_image_dtype"
 RESIZE = ("tensorflow.image.resize", "tensorflow.image.resize_with_pad")
@@ -107,7 +123,7 @@ def _folder(value: Element) -> Made | None:
     if source is None or source.name != FOLDER or value.index != 0:
         return None
     is_plain = all(stage.name in ("batch", "unbatch") for stage in rest if stage is not None)
-    if not is_plain or keyword(source.call, "interpolation") is not None:
+    if not is_plain or keyword_value(source.call, "interpolation") is not None:
         return None
     return Made(source.call, source.module, maker=FOLDER)
 
@@ -152,6 +168,198 @@ def _short(module: Module, image: ast.expr) -> str:
 
 def _name(made: Made) -> str:
     return made.maker.rsplit(".", 1)[-1]
+
+
+_DECODERS = ("image", "jpeg", "png", "bmp", "gif", "and_crop_jpeg")
+DECODERS = tuple(f"tensorflow.io.decode_{name}" for name in _DECODERS)
+_CASTS = ("tensorflow.cast", "tensorflow.saturate_cast")
+# Collections of pictures as bytes, with their labels behind them.
+_COLLECTIONS = tuple(
+    f"keras.datasets.{name}.load_data" for name in ("mnist", "fashion_mnist", "cifar10", "cifar100")
+)
+SLICES = "tensorflow.data.Dataset.from_tensor_slices"
+# Stages that leave the values of an element alone, beside those that leave all of it alone.
+_STACKING = ("batch", "unbatch")
+
+
+def dtype_of(
+    program: Program, module: Module, node: ast.expr | None, frame: Frame | None = None
+) -> str:
+    """Return the last name of a type: `float32`; empty where it is not known."""
+    only = program.only(module, node, frame)
+    name = only.name if isinstance(only, External) else ""
+    if isinstance(only, Literal) and isinstance(only.value, str):
+        name = only.value
+    return name.rsplit(".", 1)[-1]
+
+
+def is_bytes(program: Program, value: Value) -> bool:
+    """Tell whether something is surely a picture of bytes, or an array of such pictures."""
+    if isinstance(value, Element):
+        return _is_sliced(program, value)
+    if isinstance(value, Item):
+        return _is_collected(value) or (value.index is None and is_bytes(program, value.of))
+    return isinstance(value, Made) and _is_made(program, value)
+
+
+def _is_made(program: Program, made: Made) -> bool:
+    if made.maker in DECODERS:
+        given = argument(made.call, "dtype", 2) if "decode_and" not in made.maker else None
+        plain = made.maker.endswith(("image", "png"))
+        return not plain or given is None or _is_uint8(program, made, given)
+    if made.maker in _CASTS:
+        return _is_uint8(program, made, argument(made.call, "dtype", 1))
+    if made.maker == "tensorflow.io.decode_raw":
+        return _is_uint8(program, made, argument(made.call, "out_type", 1))
+    if made.method == "astype":
+        return _is_uint8(program, made, argument(made.call, "dtype", 0)) and not _is_truth(made)
+    is_array = made.maker.startswith("numpy.") or made.method == "integers"
+    return is_array and _is_uint8(program, made, keyword_value(made.call, "dtype"))
+
+
+def _is_uint8(program: Program, made: Made, given: ast.expr | None) -> bool:
+    return dtype_of(program, made.module, given, made.frame) == "uint8"
+
+
+def _is_truth(made: Made) -> bool:
+    """Tell whether it is an answer, yes or no, that is made a number: 0 or 1."""
+    of = made.call.func.value if isinstance(made.call.func, ast.Attribute) else None
+    return isinstance(of, ast.Compare | ast.BoolOp)
+
+
+def _is_collected(value: Item) -> bool:
+    """Tell whether something is the pictures of a known collection: the first of either pair."""
+    pair = value.of
+    whole = pair.of if isinstance(pair, Item) else None
+    return value.index == 0 and isinstance(whole, Made) and whole.maker in _COLLECTIONS
+
+
+def _is_sliced(program: Program, element: Element) -> bool:
+    """Tell whether a dataset gives its elements from an array of bytes."""
+    source, *rest = element.chain.stages or (None,)
+    if source is None or source.name != SLICES or not source.call.args:
+        return False
+    if any(stage is not None and stage.name not in _STACKING for stage in rest):
+        return False
+    given = source.call.args[0]
+    found: list[Value] = []
+    for value in program.values(source.module, given, source.frame):
+        found += _part(program, value, element.index, source.frame)
+    is_pair = isinstance(given, ast.Tuple) and element.index < len(given.elts)
+    part = given.elts[element.index] if is_pair and isinstance(given, ast.Tuple) else given
+    # Masks and classes are small numbers, which nobody has to scale.
+    return (
+        bool(found) and all(is_bytes(program, v) for v in found) and not is_label(names_in([part]))
+    )
+
+
+def _has(node: ast.expr, index: int) -> bool:
+    return isinstance(node, ast.Tuple) and index < len(node.elts)
+
+
+def _part(program: Program, value: Value, index: int, frame: Frame | None) -> Values:
+    if isinstance(value, Group) and _has(value.node, index):
+        return program.resolver.item(value, index, frame)
+    if isinstance(value, Item) and isinstance(value.of, Made) and value.of.maker in _COLLECTIONS:
+        return (Item(value, index),)
+    return (value,) if index == 0 and not isinstance(value, Group) else ()
+
+
+# Bring any values to a scale of their own.
+_SCALING = frozenset(
+    (
+        *("Rescaling", "Normalization", "per_image_standardization", "preprocess_input"),
+        *("normalize", "standardize"),
+    )
+)
+# Arithmetic that is written as a call.
+_DIVIDING, _MULTIPLYING = ("divide", "truediv", "div"), ("multiply", "scalar_mul")
+# Models of Keras that take pictures from 0 to 255 and scale them themselves.
+_SCALING_MODELS = ("EfficientNet", "MobileNetV3", "ConvNeXt", "RegNet", "ResNetRS")
+_DIVISORS = (255, 256, 127.5, 128)
+_TOLERANCE = 1e-4
+Quotient = tuple[ast.expr, ast.expr, bool]
+
+
+def is_rescaled(program: Program, module: Module, call: ast.Call) -> bool:
+    """Tell whether what a call gives may be scaled later, also in a file that runs with its own."""
+    if _scales(program, module, call):
+        return True
+    others = files_run_together(program, module.path) - {module.path}
+    return any(_scales(program, place, call) for place in _read(program, others))
+
+
+def _read(program: Program, paths: set[str]) -> Iterator[Module]:
+    for path in sorted(paths):
+        try:
+            yield program.module(path)
+        except SourceError:
+            continue  # reported elsewhere
+
+
+def _scales(program: Program, module: Module, call: ast.Call) -> bool:
+    names = {n.attr for n in module.all(ast.Attribute)} | {n.id for n in module.all(ast.Name)}
+    if "preprocess_input" in names or any(n.startswith(_SCALING_MODELS) for n in names):
+        return True
+    # What the program has written itself is seen by its arithmetic.
+    scaling = [c for c in module.calls(*_SCALING) if not _is_own(program, module, c)]
+    return bool(scaling) or any(
+        _may_scale(program, module, sides, call) for sides in _arithmetic(module)
+    )
+
+
+def _is_own(program: Program, module: Module, call: ast.Call) -> bool:
+    values = program.values(module, call.func)
+    return bool(values) and all(isinstance(value, Routine) for value in values)
+
+
+def _arithmetic(module: Module) -> Iterator[Quotient]:
+    """Yield what is divided by what, and multiplied with what."""
+    for node in module.all(ast.BinOp):
+        if isinstance(node.op, ast.Div | ast.Mult):
+            yield node.left, node.right, isinstance(node.op, ast.Div)
+    for change in module.all(ast.AugAssign):
+        if isinstance(change.op, ast.Div | ast.Mult):
+            yield change.target, change.value, isinstance(change.op, ast.Div)
+    for call in module.calls(*_DIVIDING, *_MULTIPLYING):
+        if len(call.args) > 1:
+            yield call.args[0], call.args[1], name_of(call.func) in _DIVIDING
+
+
+def _may_scale(program: Program, module: Module, sides: Quotient, call: ast.Call) -> bool:
+    """Tell whether arithmetic may bring the result of a call from 0–255 to a smaller range."""
+    picture, number, is_division = sides
+    ways = [(picture, number)] if is_division else [(picture, number), (number, picture)]
+    return any(
+        _is_factor(program.literal(module, factor), is_division=is_division)
+        and _may_be(program, module, scaled, call)
+        for scaled, factor in ways
+    )
+
+
+def _is_factor(number: object, *, is_division: bool) -> bool:
+    if not isinstance(number, int | float) or not number:
+        return False
+    value = float(number) if is_division else 1 / number
+    return any(abs(value - divisor) < _TOLERANCE * divisor for divisor in _DIVISORS)
+
+
+def _may_be(program: Program, module: Module, picture: ast.expr, call: ast.Call) -> bool:
+    """Tell whether an expression may be what a call gives, or anything."""
+    if isinstance(picture, ast.Constant):
+        return False
+    if isinstance(picture, ast.BinOp):
+        return _may_be(program, module, picture.left, call)
+    found = origins(program, module, picture, ("tensorflow.cast", "arithmetic"))
+    return any(_is_open(value, call) for value in found)
+
+
+def _is_open(value: Value, call: ast.Call) -> bool:
+    if isinstance(value, Made):
+        return value.call is call or not value.maker or "convert_image_dtype" in value.maker
+    if isinstance(value, Literal | External):
+        return False
+    return isinstance(value, Unknown | Parameter | Item | Member | Computed)
 
 
 CAUSE = Cause(title="A picture is converted after it was resized", symptom=Symptom.WRONG, scan=scan)

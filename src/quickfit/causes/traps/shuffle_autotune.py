@@ -26,10 +26,11 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.code.datasets import chains
+from quickfit.code.module import Module, argument
+from quickfit.code.program import Program
+from quickfit.code.values import External
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
-from quickfit.program import Module, Program, argument
-from quickfit.program.datasets import chains
-from quickfit.program.values import External
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 # What most programs begin with; the page says what to think of.

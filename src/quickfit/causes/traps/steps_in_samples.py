@@ -32,14 +32,20 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.batches_in_text import (
+    Batched,
+    arrays,
+    batched,
+    counts_samples,
+    is_length,
+    is_several,
+)
+from quickfit.code.edits import remove_keywords
+from quickfit.code.keras_models import Feed, feeds, fittings
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.values import Literal
 from quickfit.findings import Change, Edit, Effect, FixClass, Span, Spotted, Symptom
-from quickfit.patterns.batch_functions import Batched
-from quickfit.patterns.batching import arrays, batched, is_several
-from quickfit.patterns.step_counts import counts_samples, is_length
-from quickfit.program import Module, Program
-from quickfit.program.arguments import removed
-from quickfit.program.fitting import Feed, feeds, fittings
-from quickfit.program.values import Literal
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -119,7 +125,7 @@ def _change(program: Program, feed: Feed, steps: ast.expr, data: Batched) -> Cha
 
 
 def _without(feed: Feed) -> Change | None:
-    edits = removed(feed.fitting.module, feed.fitting.call, {feed.steps_name})
+    edits = remove_keywords(feed.fitting.module, feed.fitting.call, {feed.steps_name})
     if not edits:
         return None
     return Change(

@@ -35,13 +35,14 @@ import re
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.code.imports import files_run_together
+from quickfit.code.keras_models import is_model_value
+from quickfit.code.module import Module, name_of
+from quickfit.code.program import Program
+from quickfit.code.values import Instance, Made, Parameter, Value
+from quickfit.code.versions import is_version_guarded, uses_legacy_keras
 from quickfit.errors import SourceError
 from quickfit.findings import Effect, Spotted, Symptom
-from quickfit.program import Module, Program, name_of
-from quickfit.program.models import is_model_value
-from quickfit.program.together import together
-from quickfit.program.values import Instance, Made, Parameter, Value
-from quickfit.program.versions import is_guarded, uses_legacy_keras
 
 TOOLKIT = "tensorflow_model_optimization"
 FUNCTIONS = (
@@ -65,7 +66,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         name = program.called(module, call)
         if not name.startswith(f"{TOOLKIT}.") or not call.args:
             continue
-        if is_guarded(module, call) or not _is_of_keras3(program, module, call.args[0]):
+        if is_version_guarded(module, call) or not _is_of_keras3(program, module, call.args[0]):
             continue
         if uses_legacy_keras(program, module) or not _is_imported_first(program, module):
             continue
@@ -83,7 +84,7 @@ def _is_imported_first(program: Program, module: Module) -> bool:
 
     `tf.keras` is looked up when it is used: behind the toolkit's import that is Keras 2.
     """
-    for path in together(program, module.path):
+    for path in files_run_together(program, module.path):
         try:
             text = program.files.text(path)
         except SourceError:

@@ -41,14 +41,21 @@ import re
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.causes._shared.keras_objects import SCALING, is_plain, wrapping
+from quickfit.causes._shared.mixed_precision import (
+    APPLIES,
+    Setting,
+    Step,
+    float16_setting,
+    is_on_its_way,
+    steps,
+)
+from quickfit.code.keras_models import MODEL_BASES
+from quickfit.code.module import Module, is_open, keyword_value
+from quickfit.code.program import Program
+from quickfit.code.values import Instance, Made, Member, Value
+from quickfit.code.versions import uses_legacy_keras
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
-from quickfit.patterns.gradients import APPLIES, Step, is_on_its_way, steps
-from quickfit.patterns.optimizers import SCALING, is_plain, wrapping
-from quickfit.patterns.policies import Setting, float16_setting
-from quickfit.program import Module, Program, is_open, keyword
-from quickfit.program.models import BASES
-from quickfit.program.values import Instance, Made, Member, Value
-from quickfit.program.versions import uses_legacy_keras
 
 # How the new name is called.
 SCALED = "scaled_loss"
@@ -100,7 +107,7 @@ def _is_of_model(module: Module, step: Step) -> bool:
 def _is_without_scale(value: Value) -> bool:
     if not isinstance(value, Made):
         return False
-    return not is_open(value.call) and keyword(value.call, "loss_scale_factor") is None
+    return not is_open(value.call) and keyword_value(value.call, "loss_scale_factor") is None
 
 
 def _is_compiled(program: Program, module: Module, step: Step, value: Value) -> bool:
@@ -114,7 +121,7 @@ def _is_compiled(program: Program, module: Module, step: Step, value: Value) -> 
 
 
 def _is_model(program: Program, value: Value) -> bool:
-    return isinstance(value, Instance) and bool(program.ancestors(value) & BASES)
+    return isinstance(value, Instance) and bool(program.ancestors(value) & MODEL_BASES)
 
 
 def _setting(program: Program, module: Module, step: Step) -> Setting | None:

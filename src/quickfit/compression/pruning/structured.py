@@ -1,23 +1,143 @@
 """Structured pruning: whole channels are removed, and what is left takes over their work."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from quickfit.compression.batch_norm import Recalibration, recalibrate_in_place
 from quickfit.compression.calibration import Samples, samples_of
-from quickfit.compression.flops import flops
+from quickfit.compression.copying import SkippedLayer, TransformedModel
+from quickfit.compression.flops import Flops, flops
 from quickfit.compression.graph import Graph, graph_of
-from quickfit.compression.made import Made, Skipped
-from quickfit.compression.norms.recalibration import Recalibration, recalibrate
-from quickfit.compression.pruning import kinds
-from quickfit.compression.pruning.choosing import Plan, groups_of, planned
-from quickfit.compression.pruning.cutting import cut
-from quickfit.compression.pruning.following import traced
-from quickfit.compression.pruning.refitting import Refit, refit
-from quickfit.compression.pruning.searching import Choices, open_sizes, with_flops, with_speed
-from quickfit.compression.pruning.tracing import Trace
+from quickfit.compression.keras_internals import keras_class_name
+from quickfit.compression.pruning.channel_removal import (
+    ChannelGroup,
+    PruningPlan,
+    channel_groups,
+    cut_channels,
+    plan_removal,
+)
+from quickfit.compression.pruning.channels import SUMMING, ChannelTrace, trace_channels
+from quickfit.compression.pruning.refitting import RefitResult, refit_pruned
 from quickfit.errors import ModelError, UsageError
-from quickfit.units import share
+from quickfit.units import factor, share
+
+# Ratios are tried in steps of this size; a group rarely has more channels than this.
+STEPS = 256
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All plans that one may choose from: one per ratio."""
+
+    trace: ChannelTrace
+    groups: list[ChannelGroup]
+    multiple: int
+
+    def at(self, step: int) -> PruningPlan:
+        """Return the plan of a ratio, in steps from 0 to `STEPS`."""
+        return plan_removal(self.trace, self.groups, step / STEPS, self.multiple)
+
+
+def plan_for_flops(choices: Choices, kept: float, samples: Samples) -> PruningPlan:
+    """Return the plan that removes least and keeps at most this share of the operations."""
+    graph = choices.trace.graph
+    size = open_sizes(graph, samples)
+    before = flops(graph, size=size)
+    step = first_enough(
+        lambda step: estimate_flops(choices.at(step), before) <= kept * before.total
+    )
+    while step <= STEPS:
+        plan = choices.at(step)
+        if flops(cut_channels(plan), size=size).total <= kept * before.total:
+            return plan
+        step = _next_plan(choices, step)
+    least = flops(cut_channels(choices.at(STEPS)), size=size).total / max(before.total, 1)
+    raise ModelError(
+        f"'{graph.name}' cannot be pruned to {share(kept)} of its operations: {share(least)} is "
+        f"the least, with {choices.multiple} channels in every layer that may lose some. Ask for "
+        f"more, or give a smaller multiple (now {choices.multiple}). Layers that must keep their "
+        "channels are listed by pruned(…, ratio=0.5).skipped"
+    )
+
+
+def plan_for_speed(choices: Choices, speed: float, measure: Callable[[Any], float]) -> PruningPlan:
+    """Return a plan whose model is so many times faster, as `measure` sees it.
+
+    The original is measured again before every candidate, so that a machine that becomes slower
+    or faster in between does not decide.
+    """
+    graph, best = choices.trace.graph, 0.0
+
+    def is_fast(step: int) -> bool:
+        nonlocal best
+        original = _measured_seconds(measure, graph.model)
+        gain = original / _measured_seconds(measure, cut_channels(choices.at(step)))
+        best = max(best, gain)
+        return gain >= speed
+
+    # Clocks do not tell finer steps apart, and every step costs a model and two measurements.
+    coarse = STEPS // 16
+    found = first_enough(lambda step: is_fast(step * coarse), last=16)
+    if found > 16:
+        raise ModelError(
+            f"'{graph.name}' does not become {factor(speed)} as fast by pruning: "
+            f"{factor(best)} was the best that was measured. Ask for less, or try something else: "
+            "LiteRT files and separable convolutions are often faster than fewer channels."
+        )
+    return choices.at(found * coarse)
+
+
+def open_sizes(graph: Graph, samples: Samples) -> tuple[int, ...] | None:
+    """Return the sizes of the calibration data where the model leaves them open."""
+    for number, array in zip(graph.inputs, samples.arrays, strict=True):
+        sizes = zip(graph.shape_of(number)[1:], array.shape[1:], strict=True)
+        found = tuple(int(size) for want, size in sizes if want is None)
+        if found:
+            return found
+    return None
+
+
+def first_enough(is_enough: Callable[[int], bool], last: int = STEPS) -> int:
+    """Return the first step that is enough, one past the last where none is."""
+    low, high = 0, last + 1
+    while low < high:
+        middle = (low + high) // 2
+        if middle > last:
+            break
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _next_plan(choices: Choices, step: int) -> int:
+    """Return the next step with another plan."""
+    plan = choices.at(step)
+    following = range(step + 1, STEPS + 1)
+    return next((s for s in following if choices.at(s).removed != plan.removed), STEPS + 1)
+
+
+def estimate_flops(plan: PruningPlan, before: Flops) -> float:
+    """Return about how many operations are left, without building the model."""
+    trace, shares = plan.trace, {}
+    for call in trace.graph.calls:
+        made = plan.share(trace.tensors[call.outputs[0]])
+        sums = keras_class_name(call.layer) in SUMMING
+        shares[call.name] = made * plan.share(trace.read.get(id(call.layer))) if sums else made
+    return sum(count * shares.get(name, 1.0) for name, count in before.by_layer.items())
+
+
+def _measured_seconds(measure: Callable[[Any], float], model: Any) -> float:
+    seconds = measure(model)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise UsageError(f"measure(model) must return seconds, more than 0: {seconds!r} came.")
+    if not math.isfinite(seconds):
+        raise UsageError(f"measure(model) must return seconds: {seconds!r} came.")
+    return float(seconds)
+
 
 # Images bring many rows each, but those of one image are alike.
 FEW = 32
@@ -31,7 +151,7 @@ EXCLUDED = {"ratio": 1, "flops": 0, "speed": float("inf")}
 
 
 @dataclass(frozen=True)
-class Goal:
+class PruningGoal:
     """How much is to be removed; one of the three is given."""
 
     ratio: float | None
@@ -68,7 +188,7 @@ def pruned(
     measure: Callable[[Any], float] | None = None,
     multiple: int = 4,
     seed: int = 0,
-) -> Made:
+) -> TransformedModel:
     """Return a copy of a model with fewer channels, refitted to do what the original does.
 
     The least important channels of every layer go, and with them all that only they need. What
@@ -89,20 +209,23 @@ def pruned(
         UsageError: the goal or the data make no sense.
         ModelError: the model has no graph, nothing can be removed, or the goal cannot be reached.
     """
-    goal = Goal(ratio, flops, speed, measure)
+    goal = PruningGoal(ratio, flops, speed, measure)
     goal.check()
     if isinstance(multiple, bool) or not isinstance(multiple, int) or multiple < 1:
         raise UsageError(f"multiple must be a whole number, 1 or more, and {multiple!r} came.")
     graph = graph_of(model)
     samples = samples_of(graph, calibration, seed=seed)
-    trace = traced(graph)
-    plan = _chosen(goal, Choices(trace, groups_of(trace), multiple), samples)
-    student = cut(plan)
+    trace = trace_channels(graph)
+    plan = _choose_plan(goal, Choices(trace, channel_groups(trace), multiple), samples)
+    student = cut_channels(plan)
     if not plan.removed:
-        return Made(student, (_exact(goal, multiple),), _skipped(plan))
-    fitted = refit(plan, student, samples, seed=seed)
-    done = recalibrate(student, samples, like=model, channels=_channels(plan))
-    return Made(student, _notes(plan, student, samples, fitted, done), _skipped(plan, fitted))
+        notes = (_nothing_removed_text(goal, multiple),)
+        return TransformedModel(student, notes, _skipped_layers(plan))
+    fitted = refit_pruned(plan, student, samples, seed=seed)
+    done = recalibrate_in_place(student, samples, like=model, channels=_kept_norm_channels(plan))
+    return TransformedModel(
+        student, _pruning_notes(plan, student, samples, fitted, done), _skipped_layers(plan, fitted)
+    )
 
 
 def _check_number(name: str, value: Any) -> None:
@@ -113,23 +236,25 @@ def _check_number(name: str, value: Any) -> None:
         raise UsageError(f"{name} must be a number {RANGES[name]}, and {value!r} came.")
 
 
-def _chosen(goal: Goal, choices: Choices, samples: Samples) -> Plan:
+def _choose_plan(goal: PruningGoal, choices: Choices, samples: Samples) -> PruningPlan:
     if not choices.groups and goal.ratio != 0:
-        raise ModelError(_nothing(choices.trace))
+        raise ModelError(_nothing_to_prune(choices.trace))
     if goal.flops is not None:
-        return with_flops(choices, goal.flops, samples)
+        return plan_for_flops(choices, goal.flops, samples)
     if goal.speed is not None and goal.measure is not None:
-        return with_speed(choices, goal.speed, goal.measure)
-    return planned(choices.trace, choices.groups, goal.ratio or 0.0, choices.multiple)
+        return plan_for_speed(choices, goal.speed, goal.measure)
+    return plan_removal(choices.trace, choices.groups, goal.ratio or 0.0, choices.multiple)
 
 
-def _nothing(trace: Trace) -> str:
-    reasons = [f"  {one.layer}: {one.reason}" for one in _skipped(Plan(trace, frozenset()))]
+def _nothing_to_prune(trace: ChannelTrace) -> str:
+    reasons = [
+        f"  {one.layer}: {one.reason}" for one in _skipped_layers(PruningPlan(trace, frozenset()))
+    ]
     listed = "\n".join(reasons[:10]) or "  it has no convolution and no Dense layer"
     return f"'{trace.graph.name}' has no channels that could be removed:\n{listed}"
 
 
-def _exact(goal: Goal, multiple: int) -> str:
+def _nothing_removed_text(goal: PruningGoal, multiple: int) -> str:
     text = "Nothing was removed: this is an exact copy."
     if goal.ratio:
         text += (
@@ -139,14 +264,16 @@ def _exact(goal: Goal, multiple: int) -> str:
     return text
 
 
-def _channels(plan: Plan) -> dict[str, Any]:
+def _kept_norm_channels(plan: PruningPlan) -> dict[str, Any]:
     """Return which channels of the original each normalization still has."""
     calls = plan.trace.calls_with(plan.trace.read)
-    norms = [c for c in calls if kinds.kind_of(c.layer) == "BatchNormalization"]
+    norms = [c for c in calls if keras_class_name(c.layer) == "BatchNormalization"]
     return {call.name: plan.kept(plan.trace.read[id(call.layer)]) for call in norms}
 
 
-def _skipped(plan: Plan, fitted: Refit | None = None) -> tuple[Skipped, ...]:
+def _skipped_layers(
+    plan: PruningPlan, fitted: RefitResult | None = None
+) -> tuple[SkippedLayer, ...]:
     """Return the layers that kept all their channels, and why."""
     trace, found = plan.trace, dict(plan.trace.unknown)
     for call in trace.calls_with(trace.made):
@@ -158,17 +285,17 @@ def _skipped(plan: Plan, fitted: Refit | None = None) -> tuple[Skipped, ...]:
         if reason:
             found.setdefault(call.name, reason)
     found |= dict(fitted.left) if fitted else {}
-    return tuple(Skipped(name, reason) for name, reason in found.items())
+    return tuple(SkippedLayer(name, reason) for name, reason in found.items())
 
 
-def _notes(
-    plan: Plan, student: Any, samples: Samples, fitted: Refit, done: Recalibration
+def _pruning_notes(
+    plan: PruningPlan, student: Any, samples: Samples, fitted: RefitResult, done: Recalibration
 ) -> tuple[str, ...]:
     trace = plan.trace
     made = list(trace.made.values())
     before = sum(len(channels.atoms) for channels in made)
     after = sum(len(plan.kept(channels)) for channels in made)
-    left = _left(trace.graph, student, samples)
+    left = _what_is_left_text(trace.graph, student, samples)
     notes = [f"{before - after} of {before} channels were removed; {left}."]
     if fitted.errors:
         worst = max(fitted.errors, key=lambda name: fitted.errors[name])
@@ -187,7 +314,7 @@ def _notes(
     return tuple(notes)
 
 
-def _left(graph: Graph, student: Any, samples: Samples) -> str:
+def _what_is_left_text(graph: Graph, student: Any, samples: Samples) -> str:
     size = open_sizes(graph, samples)
     old, new = flops(graph, size=size), flops(student, size=size)
     weights = student.count_params() / max(1, graph.model.count_params())

@@ -6,15 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit.compression.quantizing.advising import (
+    from quickfit.compression.quantizing.advice import (
         advice_on_speed,
         advice_on_training,
         is_training_worth_it,
     )
-    from quickfit.compression.quantizing.exporting import Exported, exported
-    from quickfit.compression.quantizing.in_keras import keras_quantized
-    from quickfit.compression.quantizing.recipes import exported_by_recipe
-    from quickfit.compression.quantizing.simulating import fake_quantised, stripped
+    from quickfit.compression.quantizing.export import Exported, exported, exported_by_recipe
+    from quickfit.compression.quantizing.fake_quantization import fake_quantised, stripped
+    from quickfit.compression.quantizing.keras_quantization import keras_quantized
 
 __all__ = [
     "Exported",
@@ -29,19 +28,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Exported": "exporting",
-    "advice_on_speed": "advising",
-    "advice_on_training": "advising",
-    "exported": "exporting",
-    "exported_by_recipe": "recipes",
-    "fake_quantised": "simulating",
-    "is_training_worth_it": "advising",
-    "keras_quantized": "in_keras",
-    "stripped": "simulating",
+    "Exported": "export",
+    "advice_on_speed": "advice",
+    "advice_on_training": "advice",
+    "exported": "export",
+    "exported_by_recipe": "export",
+    "fake_quantised": "fake_quantization",
+    "is_training_worth_it": "advice",
+    "keras_quantized": "keras_quantization",
+    "stripped": "fake_quantization",
 }
 
 
-def __getattr__(name: str) -> Any:  # loaded when it is used: some of it needs Keras
+def __getattr__(name: str) -> Any:  # loaded when it is used
     if name in _HOMES:
         return getattr(import_module(f"quickfit.compression.quantizing.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'quickfit.compression.quantizing' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:  # for completion in notebooks
+    return sorted({*globals(), *__all__})

@@ -2,4 +2,6 @@
 
 from quickfit.compression.separable.rewriting import rewritten
 
-__all__ = ["rewritten"]
+__all__ = [
+    "rewritten",
+]

@@ -10,9 +10,8 @@ import numpy as np
 
 from quickfit.compression.calibration import Samples
 from quickfit.compression.graph import Graph, graph_of
-from quickfit.compression.sources.classes import Classes
-from quickfit.compression.sources.labelled import Labelled
-from quickfit.compression.weighing.keras_jobs import without_tracing_advice
+from quickfit.compression.labelled_data import LabelClasses, LabelledSamples
+from quickfit.compression.weighing.benchmark import without_tracing_advice
 from quickfit.errors import UsageError
 
 # Models and arrays are `Any`: Keras has no types of its own, and arrays hold every type.
@@ -46,7 +45,7 @@ class Predictor:
         )
 
 
-def predictions(model: Any, arrays: tuple[Any, ...]) -> Any:
+def predict_outputs(model: Any, arrays: tuple[Any, ...]) -> Any:
     """Return the (single) output of a Keras model or a `Predictor` for all samples.
 
     A Keras model is only called: nothing of it changes, also not what `predict` would compile.
@@ -54,18 +53,18 @@ def predictions(model: Any, arrays: tuple[Any, ...]) -> Any:
     if isinstance(model, Predictor):
         return _in_batches(lambda some: model(some[0] if len(some) == 1 else list(some)), arrays)
     with without_tracing_advice():
-        return _in_batches(_compiled(model), arrays)
+        return _in_batches(_compile_predict(model), arrays)
 
 
-def _compiled(model: Any) -> Callable[[tuple[Any, ...]], Any]:
+def _compile_predict(model: Any) -> Callable[[tuple[Any, ...]], Any]:
     import tensorflow as tf
 
     graph: Graph = graph_of(model)
     function = tf.function(lambda x: model(x, training=False), reduce_retracing=True)
-    return lambda some: function(_tensors(Samples(some).given_to(graph)))
+    return lambda some: function(_as_tensors(Samples(some).given_to(graph)))
 
 
-def _tensors(structure: Any) -> Any:
+def _as_tensors(structure: Any) -> Any:
     import keras
 
     return keras.tree.map_structure(keras.ops.convert_to_tensor, structure)
@@ -81,7 +80,7 @@ def _in_batches(run: Callable[[tuple[Any, ...]], Any], arrays: tuple[Any, ...]) 
     return np.concatenate(found)
 
 
-def is_right(outputs: Any, classes: Classes, *, threshold: float = 0.5) -> Any:
+def is_right(outputs: Any, classes: LabelClasses, *, threshold: float = 0.5) -> Any:
     """Return for each sample how much of it is right, 0 or 1 (between for pixels).
 
     Args:
@@ -107,7 +106,7 @@ def threshold_of(outputs: Any) -> float:
     return 0.5 if is_probability else 0.0
 
 
-class Marks:
+class AccuracyMarks:
     """Marks models by how often they are right on some samples.
 
     Args:
@@ -116,7 +115,9 @@ class Marks:
         threshold: see `is_right`.
     """
 
-    def __init__(self, samples: Labelled, classes: Classes, threshold: float = 0.5) -> None:
+    def __init__(
+        self, samples: LabelledSamples, classes: LabelClasses, threshold: float = 0.5
+    ) -> None:
         self.samples, self.classes, self.threshold = samples, classes, threshold
 
     def __call__(self, model: Any) -> float:
@@ -128,7 +129,7 @@ class Marks:
 
     def each(self, model: Any) -> Any:
         """Return for each sample how much of it is right."""
-        outputs = predictions(model, self.samples.arrays)
+        outputs = predict_outputs(model, self.samples.arrays)
         return is_right(outputs, self.classes, threshold=self.threshold)
 
 

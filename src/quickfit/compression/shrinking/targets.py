@@ -1,13 +1,187 @@
-"""What a smaller model has to reach: "2x faster, at most 1 point"."""
+"""What a smaller model has to reach, read from words: "2x faster, at most 1 point"."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from quickfit import units
-from quickfit.compression.shrinking.words import AIM_SIZE, AIM_TIME, LEAST, LOSS, parts_of, said
 from quickfit.errors import UsageError
+
+# What a clause says: the name of what it is about, what it may be, and whether that is a share.
+ClauseMeaning = tuple[str, float, bool]
+LOSS, LEAST, AIM_TIME, AIM_SIZE = "loss", "least", "aim time", "aim size"
+
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_TIMES = rf"(?:at least |over |more than )?{_NUMBER} ?(?:x|×|-?times|-?fold)"
+_PERCENT = rf"{_NUMBER} ?(?:%|percent)"
+_AT_MOST = (
+    r"(?:at most|under|below|(?:less|smaller|faster|fewer) than|(?:no|not) more than|up to|within"
+    r"|max(?:imum)?|<=?|≤) ?"
+)
+_AT_LEAST = r"(?:at least|over|above|more than|min(?:imum)?|>=?|≥) ?"
+_SHARES = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "tenth": 1 / 10}
+_SHARE = rf"((?:a )?(?:half|third|quarter|tenth)|1/\d+|{_PERCENT})"
+_QUANTITIES = {
+    "size": r"(?:file )?(?:size|memory|space)",
+    "flops": r"(?:flops|operations|ops|macs)",
+    "parameters": r"(?:parameters|params|weights)",
+    "time": r"(?:latency|time|step time)",
+}
+_BYTES = {"b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20}
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+_COUNTS = {
+    "": 1.0,
+    "k": 1e3,
+    "thousand": 1e3,
+    "m": 1e6,
+    "million": 1e6,
+    "g": 1e9,
+    "billion": 1e9,
+}
+_POINTS = r"(?:points?|pp|percentage points?|%-points?)"
+_OF_ACCURACY = r"(?: (?:of |in )?(?:the )?accuracy)?(?: lost| loss| drop| worse| less accurate)?"
+_LOSING = r"(?:(?:an? )?(?:accuracy )?(?:loses?|losing|loss|drops?)(?: of)? )?"
+
+
+def target_clauses(words: str) -> list[str]:
+    """Return the clauses of a target, written in one way: lower case, numbers in digits."""
+    text = re.sub(r"(\d),(\d{3})(?!\d)", r"\1\2", words.lower())
+    text = re.sub(r"(\d),(\d)", r"\1.\2", text)  # as most of Europe writes it
+    text = re.sub(rf"\bone (?={'|'.join(_SHARES)})", "a ", text)
+    for number, word in enumerate(_NUMBERS, start=1):
+        text = re.sub(rf"\b{word}\b", str(number), text)
+    parts = re.split(r",|;|\band\b|\bwith\b|&", text)
+    return [" ".join(part.split()) for part in parts if part.strip()]
+
+
+def clause_meaning(part: str) -> ClauseMeaning | None:
+    """Return what a clause says; None where it is not understood."""
+    for pattern, meaning in _CLAUSES:
+        match = re.fullmatch(pattern, part)
+        if match:
+            return meaning(match)
+    return None
+
+
+_Meaning = Callable[[re.Match[str]], ClauseMeaning]
+
+
+def _clause_about(
+    name: str, most: Callable[[re.Match[str]], float], *, is_share: bool = True
+) -> _Meaning:
+    return lambda match: (name, most(match), is_share)
+
+
+def _all_clauses() -> list[tuple[str, _Meaning]]:
+    clauses = [*_speed_and_size_clauses(), *_accuracy_clauses(), *_aim_clauses()]
+    for name, word in _QUANTITIES.items():
+        clauses += _quantity_clauses(name, word)
+    return clauses
+
+
+def _speed_and_size_clauses() -> list[tuple[str, _Meaning]]:
+    more = r"(?:at least )?"
+    size, time = (rf"(?:{_QUANTITIES[name]} )?" for name in ("size", "time"))
+    return [
+        (
+            rf"{_TIMES} (?:faster|as fast|(?:the )?speed|speed-?up)",
+            _clause_about("time", _times_faster),
+        ),
+        (r"twice as fast|(?:twice|double) the speed", _clause_about("time", lambda _: 0.5)),
+        (rf"{more}{_PERCENT} faster", _clause_about("time", lambda m: 1 / (1 + _ratio_number(m)))),
+        (rf"{_TIMES} smaller", _clause_about("size", _times_faster)),
+        (rf"{more}{_PERCENT} smaller", _clause_about("size", lambda m: 1 - _ratio_number(m))),
+        (
+            rf"{size}{_AT_MOST}{_NUMBER} ?({'|'.join(_BYTES)})",
+            _clause_about("size", lambda m: float(m[1]) * _BYTES[m[2]], is_share=False),
+        ),
+        (
+            rf"{time}{_AT_MOST}{_NUMBER} ?({'|'.join(_SECONDS)})",
+            _clause_about("time", lambda m: float(m[1]) * _SECONDS[m[2]], is_share=False),
+        ),
+    ]
+
+
+def _accuracy_clauses() -> list[tuple[str, _Meaning]]:
+    nothing = (
+        r"lossless|(?:at )?no (?:accuracy )?(?:loss|drop)|without (?:accuracy )?loss"
+        r"|without losing (?:any )?accuracy|(?:the )?same accuracy"
+    )
+    return [
+        (f"(?:{nothing})(?: of accuracy| in accuracy)?", _clause_about(LOSS, lambda _: 0.0)),
+        (
+            rf"{_LOSING}(?:{_AT_MOST})?{_NUMBER} ?{_POINTS}{_OF_ACCURACY}",
+            _clause_about(LOSS, _ratio_number),
+        ),
+        (rf"{_LOSING}{_AT_MOST}{_PERCENT}{_OF_ACCURACY}", _clause_about(LOSS, _ratio_number)),
+        (
+            rf"(?:accuracy )?{_AT_LEAST}{_PERCENT}(?: accuracy)?",
+            _clause_about(LEAST, _ratio_number),
+        ),
+        (rf"accuracy {_AT_LEAST}{_NUMBER}", _clause_about(LEAST, lambda m: float(m[1]))),
+        (rf"{_AT_LEAST}{_NUMBER} accuracy", _clause_about(LEAST, lambda m: float(m[1]))),
+    ]
+
+
+def _aim_clauses() -> list[tuple[str, _Meaning]]:
+    return [
+        (
+            r"(?:the )?(?:faster|fastest)|as fast as possible",
+            _clause_about(AIM_TIME, lambda _: 0.0),
+        ),
+        (
+            r"(?:the )?(?:smaller|smallest)|as small as possible",
+            _clause_about(AIM_SIZE, lambda _: 0.0),
+        ),
+    ]
+
+
+def _quantity_clauses(name: str, word: str) -> list[tuple[str, _Meaning]]:
+    found: list[tuple[str, _Meaning]] = [
+        (
+            rf"(?:{_AT_MOST})?{_SHARE} (?:of )?(?:the )?{word}",
+            _clause_about(name, lambda m: _share_number(m[1])),
+        ),
+        (rf"{_TIMES} (?:fewer|less) {word}", _clause_about(name, _times_faster)),
+        (
+            rf"(?:at least )?{_PERCENT} (?:fewer|less) {word}",
+            _clause_about(name, lambda m: 1 - _ratio_number(m)),
+        ),
+    ]
+    if name in ("flops", "parameters"):
+        number = rf"(?:{_AT_MOST}){_NUMBER} ?({'|'.join(_COUNTS)}) ?{word}"
+        count = _clause_about(name, lambda m: float(m[1]) * _COUNTS[m[2]], is_share=False)
+        found.append((number, count))
+    return found
+
+
+def _share_number(text: str) -> float:
+    if text.startswith("1/"):
+        return _inverse_of(text[2:])
+    word = text.removeprefix("a ")
+    if word in _SHARES:
+        return _SHARES[word]
+    return float(re.match(_NUMBER, text)[1]) / 100  # type: ignore[index]  # as the clause says
+
+
+def _inverse_of(number: str) -> float:
+    return 1 / float(number) if float(number) else math.inf
+
+
+def _times_faster(match: re.Match[str]) -> float:
+    return _inverse_of(match[1])
+
+
+def _ratio_number(match: re.Match[str]) -> float:
+    return float(match[1]) / 100
+
+
+_CLAUSES = _all_clauses()
+
 
 # Where nothing is said. Below a point the difference is within what another seed of the same
 # training gives.
@@ -100,12 +274,12 @@ def target_of(words: str | Target | None) -> Target:
         return words or Target()
     if not isinstance(words, str):
         raise UsageError(f"target={words!r}: it is words, such as {EXAMPLES[0]!r}.")
-    parts = parts_of(words)
+    parts = target_clauses(words)
     if not parts:
-        raise UsageError(f"target {words!r}: it says nothing.\n{_examples()}")
+        raise UsageError(f"target {words!r}: it says nothing.\n{_target_examples()}")
     found: dict[str, Demand | float | str] = {}
     for part in parts:
-        name, value = _read(part, words)
+        name, value = _read_clause(part, words)
         if name in found:
             raise UsageError(f"target {words!r}: it says twice {_MEANING[name]}.")
         found[name] = value
@@ -131,10 +305,10 @@ def _put_together(found: dict[str, Demand | float | str]) -> Target:
     return Target(demands, loss, least, str(found["aim"]) if "aim" in found else None)
 
 
-def _read(part: str, words: str) -> tuple[str, Demand | float | str]:
-    meaning = said(part)
+def _read_clause(part: str, words: str) -> tuple[str, Demand | float | str]:
+    meaning = clause_meaning(part)
     if meaning is None:
-        raise UsageError(f"target {words!r}: {part!r} is not understood.\n{_examples()}")
+        raise UsageError(f"target {words!r}: {part!r} is not understood.\n{_target_examples()}")
     name, value, is_share = meaning
     if name in _AIMS:
         return "aim", _AIMS[name]
@@ -144,12 +318,13 @@ def _read(part: str, words: str) -> tuple[str, Demand | float | str]:
         return name, value
     if value <= 0 or (is_share and value >= 1):
         raise UsageError(
-            f"target {words!r}: {part!r} asks for no less than the original has.\n{_examples()}"
+            f"target {words!r}: {part!r} asks for no less than the original has.\n"
+            f"{_target_examples()}"
         )
     return name, Demand(name, value, is_share)
 
 
-def _examples() -> str:
+def _target_examples() -> str:
     return "It may be: " + "; ".join(EXAMPLES) + "."
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quickfit.data.packing.manifest import Manifest, ShardFacts, read_manifest
-    from quickfit.data.packing.packed import Packed
     from quickfit.data.packing.packer import pack
-    from quickfit.data.packing.verifying import Fault, Verified, verify
+    from quickfit.data.packing.report import Packed
+    from quickfit.data.packing.verification import Fault, Verified, verify
 
 __all__ = [
     "Fault",
@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Fault": "verifying",
+    "Fault": "verification",
     "Manifest": "manifest",
-    "Packed": "packed",
+    "Packed": "report",
     "ShardFacts": "manifest",
-    "Verified": "verifying",
+    "Verified": "verification",
     "pack": "packer",
     "read_manifest": "manifest",
-    "verify": "verifying",
+    "verify": "verification",
 }
 
 

@@ -4,20 +4,127 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from quickfit.capacity import whole_cores
+from quickfit.data.entries import Source
+from quickfit.data.packing import destination
+from quickfit.data.packing.destination import finish_pack
 from quickfit.data.packing.iterables import is_iterable_of_images, pack_items, with_paths_listed
-from quickfit.data.packing.layout import Layout
-from quickfit.data.packing.listed import pack_source
-from quickfit.data.packing.packed import Packed
-from quickfit.data.packing.progress import Unpacking
-from quickfit.data.packing.settings import QUALITY, SHARD_BYTES, settings
-from quickfit.data.packing.task import Task
+from quickfit.data.packing.manifest import PackLayout, shard_name, write_json_lines
+from quickfit.data.packing.plan import (
+    JPEG_QUALITY,
+    SHARD_BYTES,
+    PackPlan,
+    check_settings,
+    plan_pack,
+)
+from quickfit.data.packing.report import Packed, UnpackingProgress
+from quickfit.data.packing.resume import PackTask
+from quickfit.data.packing.workers import (
+    ShardContext,
+    ShardFailedError,
+    ShardJob,
+    ShardWorkerPool,
+    make_shard,
+)
 from quickfit.errors import UsageError
 
+# A process that copies reads, hashes and writes at the same time, so that another one on two cores
+# gains a seventh, and takes this much to have paid for its start.
+_COPY_BYTES_PER_WORKER = 1_000_000_000
 # As `pixels.MAX_PIXELS`, without loading what decodes.
 MAX_PIXELS = 178_956_970
+
+
+def pack_source(open_source: Callable[[], Source], task: PackTask) -> Packed:
+    """Pack all images of a source, or go on with it.
+
+    Args:
+        open_source: lists the images, when the folder of the pack is ours.
+        task: what was asked for.
+
+    Raises:
+        PipelineError: it cannot be made; what is there is whole.
+    """
+    with task.open_locked() as lock:
+        source = open_source()
+        planned = plan_pack(source, task.settings)
+        with destination.writing_errors(
+            task.layout.folder, lambda: _remaining_bytes(planned, task)
+        ):
+            there = task.finished_before(planned.sources, planned.listing())
+            if there is not None:
+                return replace(there, notes=_source_notes(source))
+            _begin_pack(planned, task)
+            _make_shards(source, planned, task, lock)
+            manifest = finish_pack(
+                task.layout,
+                task.settings,
+                classes=source.classes,
+                sources=planned.sources,
+                shards=[task.layout.shard(name) for name in _shard_names(planned)],
+                listing_rejected=source.rejected,
+            )
+    return replace(task.packed(manifest), notes=_source_notes(source))
+
+
+def _source_notes(source: Source) -> tuple[str, ...]:
+    """Return what a person should know of the source."""
+    return tuple(getattr(source, "notes", ()))
+
+
+def _begin_pack(planned: PackPlan, task: PackTask) -> None:
+    layout = task.layout
+    if task.settings.form != "jpeg256":  # the size of that one is a guess
+        destination.check_free_space(layout.folder, _remaining_bytes(planned, task))
+    write_json_lines(layout.listing, layout.aside("sources", "jsonl"), planned.listing())
+    task.begin(planned.sources)
+
+
+def _make_shards(source: Source, planned: PackPlan, task: PackTask, lock: int) -> None:
+    # Without its list of images, where it can: workers are sent the images of their shards.
+    reader = source.reader() if hasattr(source, "reader") else source
+    workshop = ShardContext(task.layout, task.settings, reader)
+    workers = min(task.workers or _useful_workers(planned, task), planned.shards)
+    display = task.display(len(planned.entries))
+    try:
+        if workers == 1:
+            for number in range(planned.shards):
+                # No name for the job: it would keep its images while the next one is listed.
+                make_shard(_shard_job(planned, number), workshop, display.show)
+        else:
+            jobs = (_shard_job(planned, number) for number in range(planned.shards))
+            ShardWorkerPool(workshop, count=workers, lock=lock).make(jobs, display.show)
+    except ShardFailedError as error:
+        folder, still = task.layout.folder, _remaining_bytes(planned, task)
+        raise destination.worker_failure(folder, error.failed, still) from error
+    finally:
+        display.close()
+
+
+def _useful_workers(planned: PackPlan, task: PackTask) -> int:
+    if task.settings.check == "quick":
+        # Copying is over before another process has started.
+        return min(whole_cores(), max(1, planned.bytes // _COPY_BYTES_PER_WORKER))
+    return whole_cores()
+
+
+def _shard_names(planned: PackPlan) -> list[str]:
+    return [shard_name(number, planned.shards) for number in range(planned.shards)]
+
+
+def _shard_job(planned: PackPlan, number: int) -> ShardJob:
+    return ShardJob(shard_name(number, planned.shards), planned.shard(number))
+
+
+def _remaining_bytes(planned: PackPlan, task: PackTask) -> int:
+    """Return about how many bytes are still to be written."""
+    missing = [name for name in _shard_names(planned) if not task.layout.shard(name).note.exists()]
+    return planned.bytes * len(missing) // planned.shards
 
 
 def pack(
@@ -26,7 +133,7 @@ def pack(
     *,
     form: str = "original",
     size: int | str | tuple[int, int] | None = None,
-    quality: int = QUALITY,
+    quality: int = JPEG_QUALITY,
     workers: int | None = None,
     seed: int = 0,
     shard_bytes: int = SHARD_BYTES,
@@ -80,7 +187,7 @@ def pack(
         PipelineError: the pack cannot be made, or what is there was begun otherwise. What has
             been packed is whole, and is kept.
     """
-    chosen = settings(
+    chosen = check_settings(
         form,
         size=size,
         quality=quality,
@@ -94,9 +201,9 @@ def pack(
         raise UsageError(
             "pack: the name of the pack's folder is empty.\nName it:\n    quickfit pack SRC PACK"
         )
-    layout = Layout(destination)
+    layout = PackLayout(destination)
     _check_apart(source, layout)
-    task = Task(layout, chosen, workers, restarts=restart, shows_progress=progress)
+    task = PackTask(layout, chosen, workers, restarts=restart, shows_progress=progress)
     source = with_paths_listed(source)
     if is_iterable_of_images(source):
         return pack_items(source, labels, task)
@@ -113,25 +220,27 @@ def pack(
         "keep_odd_names": keep_odd_names,
     }
     if _is_compressed(source):
-        return pack_source(lambda: sources.open(_unpacked(source, task), **options), task)
+        return pack_source(
+            lambda: sources.open_source(_unpack_archive(source, task), **options), task
+        )
     # Before the folder is made: a name that is misspelt leaves nothing behind.
-    listed = sources.open(source, **options)
+    listed = sources.open_source(source, **options)
     return pack_source(lambda: listed, task)
 
 
 def _is_compressed(source: Any) -> bool:
-    from quickfit.data.sources.unpacking import compression_of
+    from quickfit.data.sources.tar_archives import archive_compression
 
     is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
-    return is_file and compression_of(os.fsdecode(source)) is not None
+    return is_file and archive_compression(os.fsdecode(source)) is not None
 
 
-def _unpacked(source: Any, task: Task) -> object:
+def _unpack_archive(source: Any, task: PackTask) -> object:
     """Return the archive as one whose images can be read one by one."""
     from quickfit.data import sources
 
-    shown = Unpacking(sys.stderr if task.shows_progress else None)
-    return sources.unpacked(source, task.layout.unpacked, shown.heed)
+    shown = UnpackingProgress(sys.stderr if task.shows_progress else None)
+    return sources.unpack_archive(source, task.layout.unpacked, shown.show)
 
 
 def _check_workers(workers: int | None) -> None:
@@ -141,7 +250,7 @@ def _check_workers(workers: int | None) -> None:
         raise UsageError(f"pack: workers is {workers!r}, and must be from 1 to 1,024.")
 
 
-def _check_apart(source: Any, layout: Layout) -> None:
+def _check_apart(source: Any, layout: PackLayout) -> None:
     """See that the pack does not become a part of its own source."""
     if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
         return

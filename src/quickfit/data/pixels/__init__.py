@@ -4,20 +4,28 @@ Every function may be called from many threads at once; decoding, resizing and e
 the GIL while they work.
 """
 
-from quickfit.data.pixels.batching import empty_batch
-from quickfit.data.pixels.decoding import decode, upright
-from quickfit.data.pixels.encoding import encode_jpeg
-from quickfit.data.pixels.header import MAX_PIXELS, Header, look
-from quickfit.data.pixels.resizing import is_compiled, resize, resize_into, shrink
+from quickfit.data.pixels.codec import decode, encode_jpeg, upright
+from quickfit.data.pixels.headers import MAX_PIXELS, ImageHeader, read_header
+from quickfit.data.pixels.resizing import (
+    Pixels,
+    Shape,
+    empty_batch,
+    is_compiled,
+    resize,
+    resize_into,
+    shrink,
+)
 
 __all__ = [
     "MAX_PIXELS",
-    "Header",
+    "ImageHeader",
+    "Pixels",
+    "Shape",
     "decode",
     "empty_batch",
     "encode_jpeg",
     "is_compiled",
-    "look",
+    "read_header",
     "resize",
     "resize_into",
     "shrink",

@@ -11,14 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
-Filter = Literal["bilinear", "bicubic", "plain"]
+Shape = tuple[int, int, int]
 
+# TensorFlow takes an array over as it is when it begins at such an address, and copies others.
+_ALIGNED_BYTES = 64
+Filter = Literal["bilinear", "bicubic", "plain"]
 _FILTERS = ("bilinear", "bicubic", "plain")
+
+
+def empty_batch(count: int, shape: tuple[int, ...]) -> Pixels:
+    """Return room for a batch, placed so that TensorFlow need not copy it."""
+    size = count * int(np.prod(shape))
+    room = np.empty(size + _ALIGNED_BYTES, np.uint8)
+    start = -room.ctypes.data % _ALIGNED_BYTES
+    return room[start : start + size].reshape(count, *shape)
 
 
 def is_compiled() -> bool:
     """Return whether the kernel is there; without it Pillow resizes, slower but the same."""
-    return _kernel() is not None
+    return _load_kernel() is not None
 
 
 def resize(image: Pixels, height: int, width: int, *, filter: Filter = "bilinear") -> Pixels:
@@ -31,7 +42,7 @@ def resize(image: Pixels, height: int, width: int, *, filter: Filter = "bilinear
         filter: every pixel that a new one covers has its share in it, also when shrinking; of
             "plain" only the four nearest, as in TensorFlow's bilinear resize.
     """
-    _check(image)
+    _check_image(image)
     if height < 1 or width < 1:
         raise ValueError(f"height and width must be at least 1, not {height} and {width}")
     out = np.empty((height, width, image.shape[2]), np.uint8)
@@ -41,8 +52,8 @@ def resize(image: Pixels, height: int, width: int, *, filter: Filter = "bilinear
 
 def resize_into(image: Pixels, out: Pixels, *, filter: Filter = "bilinear") -> None:
     """Resize the image into `out`, such as one row of a batch, without an array in between."""
-    _check(image)
-    _check(out)
+    _check_image(image)
+    _check_image(out)
     if filter not in _FILTERS:
         raise ValueError(f"filter must be 'bilinear', 'bicubic' or 'plain', not {filter!r}")
     if out.shape[2] != image.shape[2]:
@@ -50,9 +61,9 @@ def resize_into(image: Pixels, out: Pixels, *, filter: Filter = "bilinear") -> N
     # A crop is resized where it lies: only the pixels of a row must be neighbours.
     source = image if _has_whole_rows(image) else np.ascontiguousarray(image)
     target = out if _has_whole_rows(out) else np.empty(out.shape, np.uint8)
-    kernel = _kernel()
+    kernel = _load_kernel()
     if kernel is None:
-        target[...] = _pillow(source, out.shape[0], out.shape[1], filter)
+        target[...] = _resize_in_pillow(source, out.shape[0], out.shape[1], filter)
     else:
         kernel.resize(source, target, _FILTERS.index(filter))
     if target is not out:
@@ -70,14 +81,14 @@ def shrink(image: Pixels, short_side: int, *, filter: Filter = "bilinear") -> Pi
 
 
 @functools.cache
-def _kernel() -> ModuleType | None:
+def _load_kernel() -> ModuleType | None:
     try:
         return import_module("quickfit.data.pixels._resample")
     except ImportError:  # no compiler when it was installed
         return None
 
 
-def _check(image: Pixels) -> None:
+def _check_image(image: Pixels) -> None:
     if image.dtype != np.uint8:
         raise TypeError(f"pixels must be uint8, not {image.dtype}")
     if image.ndim != 3 or image.shape[2] not in (1, 3) or 0 in image.shape:
@@ -90,7 +101,7 @@ def _has_whole_rows(image: Pixels) -> bool:
     return image.strides[1:] == (image.shape[2], 1)
 
 
-def _pillow(image: Pixels, height: int, width: int, filter: Filter) -> Pixels:
+def _resize_in_pillow(image: Pixels, height: int, width: int, filter: Filter) -> Pixels:
     from PIL import Image
 
     if filter == "plain":  # which Pillow does not have
@@ -102,12 +113,12 @@ def _pillow(image: Pixels, height: int, width: int, filter: Filter) -> Pixels:
 
 
 def _nearest_four(image: Pixels, height: int, width: int) -> Pixels:
-    rows = _between(image.astype(np.float32), height)
-    both = _between(rows.swapaxes(0, 1), width).swapaxes(0, 1)
+    rows = _rows_between(image.astype(np.float32), height)
+    both = _rows_between(rows.swapaxes(0, 1), width).swapaxes(0, 1)
     return np.ascontiguousarray((both + 0.5).astype(np.uint8))
 
 
-def _between(image: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+def _rows_between(image: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     """Return the rows that lie at even distances between those of the image."""
     last = image.shape[0] - 1
     places = np.clip((np.arange(count) + 0.5) * ((last + 1) / count) - 0.5, 0, last)

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from quickfit.pipeline_model.operations import Operation, operation_kind
+from quickfit.pipeline_model.snapshot import Operation, operation_kind
 
 # A chain longer than this is not followed to its end.
 MAX_CHAIN = 500
@@ -33,20 +33,20 @@ def operations_of(dataset: Any) -> tuple[dict[int, Operation], int]:
     found: dict[int, Operation] = {}
     numbers: dict[int, int] = {}
     kept: list[Any] = []  # so that no two objects have the same id
-    top = _describe(dataset, found, numbers, kept)
+    top = _describe_operations(dataset, found, numbers, kept)
     return found, top
 
 
-def _describe(
+def _describe_operations(
     dataset: Any, found: dict[int, Operation], numbers: dict[int, int], kept: list[Any]
 ) -> int:
     if id(dataset) in numbers:
         return numbers[id(dataset)]
     number = numbers[id(dataset)] = len(numbers) + 1
     kept.append(dataset)
-    below = _inputs(dataset) if len(numbers) < MAX_CHAIN else []
-    inputs = tuple(_describe(part, found, numbers, kept) for part in below)
-    facts = _facts(dataset)
+    below = _input_datasets(dataset) if len(numbers) < MAX_CHAIN else []
+    inputs = tuple(_describe_operations(part, found, numbers, kept) for part in below)
+    facts = _dataset_facts(dataset)
     file, line = facts.pop("file", None), facts.pop("line", None)
     found[number] = Operation(number, kind_of_dataset(dataset), file, line, inputs, facts)
     return number
@@ -60,7 +60,7 @@ def kind_of_dataset(dataset: Any) -> str:
     return operation_kind(type(dataset).__name__)
 
 
-def _inputs(dataset: Any) -> list[Any]:
+def _input_datasets(dataset: Any) -> list[Any]:
     source = getattr(dataset, "_impl", dataset)  # a reader of files is made of others
     try:
         return list(source._inputs())
@@ -98,10 +98,10 @@ def _has_open_lengths(spec: Any) -> bool:
     return shape is not None and shape.rank is not None and shape.rank > 0 and shape[0] is None
 
 
-def _facts(dataset: Any) -> dict[str, Any]:
+def _dataset_facts(dataset: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for name in _NUMBERS:
-        value = _number(getattr(dataset, name, None))
+        value = _constant_number(getattr(dataset, name, None))
         if value is not None:
             facts[name.strip("_")] = value
     wrapper = next((getattr(dataset, n) for n in _FUNCTIONS if hasattr(dataset, n)), None)
@@ -111,7 +111,7 @@ def _facts(dataset: Any) -> dict[str, Any]:
     return facts
 
 
-def _number(value: Any) -> int | None:
+def _constant_number(value: Any) -> int | None:
     tensor_util = sys.modules.get("tensorflow.python.framework.tensor_util")
     if tensor_util is None or value is None:
         return None
@@ -125,11 +125,11 @@ def _number(value: Any) -> int | None:
 def _function_facts(function: Any) -> dict[str, Any]:
     generator = _generator_of(function)
     if generator is not None:
-        return {"from_generator": True, **named(generator)}
-    return named(function)
+        return {"from_generator": True, **function_name_facts(generator)}
+    return function_name_facts(function)
 
 
-def named(function: Any) -> dict[str, Any]:
+def function_name_facts(function: Any) -> dict[str, Any]:
     """Return the name of a function, and where it was written if a user wrote it."""
     while not hasattr(function, "__name__") and hasattr(function, "func"):
         function = function.func  # of a partial

@@ -7,18 +7,115 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any, Protocol
 
 from quickfit.data.speed import chain
 from quickfit.errors import PipelineError, UsageError
-from quickfit.pipeline_model.operations import Operation
-from quickfit.pipeline_model.snapshot import Snapshot, nodes_to_json, snapshot_from_row
+from quickfit.pipeline_model.snapshot import Operation, Snapshot, nodes_to_json, snapshot_from_row
 
+# Grey, colour, and colour with transparency.
+_CHANNELS = (1, 3, 4)
 _CACHES = {"cache", "snapshot", "save"}
 # Of the message of a pipeline that failed.
 _MAX_SAID = 1600
 _TAKES = "a tf.data.Dataset, a keras PyDataset, or a generator of batches"
+
+
+def example_counter(
+    first: Any, *, is_batched: bool | None, batch_size: int | None = None
+) -> Callable[[Any], int]:
+    """Return a function that counts the examples of an element.
+
+    Args:
+        first: an element, to learn from what they look like (anybody's, hence Any).
+        is_batched: whether an element is a batch; None where only its looks can tell.
+        batch_size: what the user said that an element holds.
+    """
+    if batch_size is not None:
+        return lambda element: batch_size
+    place = _batch_leaf(first) if is_batched is None else None
+    if is_batched and first_axis_length(first) is not None:
+        return lambda element: first_axis_length(element) or 1
+    if place is None:
+        return lambda element: 1
+    return lambda element: _rows_of_leaf(element, place)
+
+
+def looks_batched(element: Any) -> bool:
+    """Tell whether an element looks like a batch, which is what `fit` takes from a generator."""
+    return _batch_leaf(element) is not None
+
+
+def _batch_leaf(element: Any) -> int | None:
+    """Return which array of an element has a row per example; None if the element is no batch.
+
+    It is the first with two axes or more, or, of several lists, any if they are equally long. A
+    number beside it says that the element is a single example; so does a picture without a row of
+    others, alone or with its mask.
+    """
+    shapes = [_leaf_shape(leaf) for leaf in element_arrays(element)]
+    known = [shape for shape in shapes if shape is not None]
+    if not known or any(not shape for shape in known):
+        return None
+    wide = [shape for shape in known if len(shape) >= 2]
+    if not wide:
+        is_equal = len(known) > 1 and len({shape[0] for shape in known}) == 1
+        return shapes.index(known[0]) if is_equal else None
+    if _is_picture(wide[0]) and not _has_rows_beside(known):
+        return None
+    return shapes.index(wide[0])
+
+
+def _is_picture(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 3 and shape[-1] in _CHANNELS
+
+
+def _has_rows_beside(shapes: list[tuple[int, ...]]) -> bool:
+    """Tell whether there are labels, one for each row of the first array."""
+    is_equal = len({shape[0] for shape in shapes}) == 1
+    return is_equal and any(len(shape) <= 2 for shape in shapes)
+
+
+def _rows_of_leaf(element: Any, place: int) -> int:
+    found = element_arrays(element)
+    shape = _leaf_shape(found[place]) if place < len(found) else None
+    return shape[0] if shape else 1
+
+
+def first_axis_length(element: Any) -> int | None:
+    """Return the length of an element's first array along its first axis."""
+    for leaf in element_arrays(element):
+        shape = _leaf_shape(leaf)
+        if shape:
+            return shape[0]
+    return None
+
+
+def element_arrays(element: Any) -> list[Any]:
+    """Return the arrays of an element, however they are nested."""
+    if isinstance(element, dict):
+        return [leaf for key in element for leaf in element_arrays(element[key])]
+    if isinstance(element, tuple | list):
+        return [leaf for part in element for leaf in element_arrays(part)]
+    parts = getattr(element, "values", None)
+    if isinstance(parts, tuple):  # one part per replica
+        return [leaf for part in parts for leaf in element_arrays(part)]
+    return [] if element is None else [element]
+
+
+def _leaf_shape(leaf: Any) -> tuple[int, ...] | None:
+    if isinstance(leaf, Number | str | bytes):
+        return ()
+    shape = getattr(leaf, "shape", None)
+    if shape is None:
+        return None
+    try:
+        sides = [int(side) if side is not None else 0 for side in shape]
+    except (TypeError, ValueError):  # of unknown rank
+        return None
+    return tuple(sides)
 
 
 class Feed(Protocol):
@@ -55,17 +152,17 @@ def feed_of(source: Any, name: str | None = None) -> Feed:
         return DatasetFeed(source, name or "tf.data.Dataset")
     if _is_py_dataset(source):
         return PyDatasetFeed(source, name or type(source).__name__)
-    _refuse(source)
+    _refuse_source(source)
     if hasattr(source, "__next__"):
-        return IteratorFeed(source, name or _name_of(source))
+        return IteratorFeed(source, name or _source_name(source))
     if hasattr(source, "__iter__"):
         return IterableFeed(source, name or type(source).__name__)
     raise UsageError(
-        f"measure: this cannot be iterated (received: {_shown(source)}).\nGive {_TAKES}."
+        f"measure: this cannot be iterated (received: {_format_source(source)}).\nGive {_TAKES}."
     )
 
 
-def _refuse(source: Any) -> None:
+def _refuse_source(source: Any) -> None:
     """Refuse what can be iterated, but is not how a model is fed."""
     if inspect.isgeneratorfunction(source) or inspect.isfunction(source):
         raise UsageError(
@@ -81,13 +178,14 @@ def _refuse(source: Any) -> None:
     is_array = hasattr(source, "shape") and hasattr(source, "dtype")
     if is_array or isinstance(source, tuple | list | dict | str | bytes | set | range):
         raise UsageError(
-            f"measure: received {_shown(source)}, which is in memory already: nothing is loaded"
+            f"measure: received {_format_source(source)}, which is in memory already: nothing "
+            "is loaded"
             " while a model trains on it.\nTo measure how fast batches are cut from arrays:\n"
             "    measure(tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(32))"
         )
 
 
-def _shown(source: Any) -> str:
+def _format_source(source: Any) -> str:
     shape = getattr(source, "shape", None)
     if isinstance(source, tuple | list) and source:
         return f"a {type(source).__name__} of {len(source)} ({type(source[0]).__name__}, …)"
@@ -95,7 +193,7 @@ def _shown(source: Any) -> str:
     return f"a {type(source).__name__}{about}" if source is not None else "None"
 
 
-def _name_of(source: Any) -> str:
+def _source_name(source: Any) -> str:
     return str(getattr(source, "__name__", type(source).__name__))
 
 
@@ -205,7 +303,8 @@ class PyDatasetFeed(DatasetFeed):
         self.is_batched = True
         if self.no_stages is not None:
             self.no_stages = (
-                f"{_workers(source)}: Keras turns tf.data's model off for a PyDataset with workers"
+                f"{_format_workers(source)}: Keras turns tf.data's model off for a PyDataset "
+                "with workers"
             )
 
     def begin(self) -> Iterator[Any] | None:
@@ -223,13 +322,13 @@ def _with_own_name(one: Operation, source: Any) -> Operation:
     """Return an operation with the name of the user's method, where Keras calls that."""
     if not one.facts.get("from_generator"):
         return one
-    facts = chain.named(type(source).__getitem__)
+    facts = chain.function_name_facts(type(source).__getitem__)
     file, line = facts.pop("file", None), facts.pop("line", None)
     facts["function"] = f"{type(source).__name__}.{facts['function']}"
     return dataclasses.replace(one, file=file, line=line, facts={**one.facts, **facts})
 
 
-def _workers(source: Any) -> str:
+def _format_workers(source: Any) -> str:
     what = "processes" if source.use_multiprocessing else "threads"
     return f"{source.workers} worker {what}"
 

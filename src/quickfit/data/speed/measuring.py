@@ -1,27 +1,123 @@
-"""`data.measure`: how fast an input pipeline is, stage by stage, next to what is possible."""
+"""`data.measure`: how fast an input pipeline is, stage by stage, beside the step of a model."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
+import statistics
+import time
 from typing import Any
 
 from quickfit import units
 from quickfit.capacity import free_memory_bytes
-from quickfit.data.speed import machine
-from quickfit.data.speed.advice import Facts, advice_of, pass_length
-from quickfit.data.speed.costs import stages_of
+from quickfit.data.speed import timing
+from quickfit.data.speed.analysis import (
+    AdviceFacts,
+    advise,
+    ideal_of,
+    limit_of,
+    pass_length,
+    stages_of,
+)
 from quickfit.data.speed.feeds import Feed, feed_of
-from quickfit.data.speed.figures import Memory, Speed, Step, spread_of, together
-from quickfit.data.speed.limits import ideal_of, limit_of
-from quickfit.data.speed.model_step import check_model, measured_step
-from quickfit.data.speed.timing import Plan, Trace, take
+from quickfit.data.speed.figures import MemoryUse, Speed, StepTime, join_spans, rate_spread
+from quickfit.data.speed.timing import MeasurePlan, MeasureTrace, time_feed
 from quickfit.errors import UsageError
 
+# The first steps trace, compile and allocate.
+WARM_STEPS = 3
+MIN_STEPS, MAX_STEPS = 5, 2000
 # A free machine stays within a few percent.
 MAX_SPREAD = 0.1
 # Shorter than this, a measurement is one of chance.
 MIN_WALL_S = 0.25
+
+
+def check_model(model: Any) -> None:
+    """Refuse a model that cannot be trained.
+
+    Raises:
+        UsageError: it is no model, or not compiled.
+    """
+    if not hasattr(model, "fit"):
+        raise UsageError(
+            f"measure: model={model!r:.60} is not a Keras model.\nGive one that is compiled, or the"
+            " time of a step: step_s=0.12"
+        )
+    if getattr(model, "optimizer", None) is None or not getattr(model, "compiled", False):
+        raise UsageError(
+            f"measure: the model `{getattr(model, 'name', model)}` is not compiled, so it has no"
+            " training step to time.\nCompile it first: model.compile(optimizer=…, loss=…)"
+        )
+
+
+def measure_model_step(model: Any, batch: Any, seconds: float) -> StepTime:
+    """Return the time of a training step of a compiled Keras model on one batch.
+
+    It is trained by `fit` on that batch alone; its weights, optimizer and random state are put
+    back afterwards.
+
+    Raises:
+        UsageError: the batch has no labels.
+    """
+    import tensorflow as tf
+
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        raise UsageError(
+            f"measure: an element holds no labels (received: {type(batch).__name__}), and a"
+            " training step needs them.\nGive a dataset of (inputs, labels), or the time of a"
+            " step: step_s=0.12"
+        )
+    data = tf.data.Dataset.from_tensors(tuple(batch)).repeat()
+    timer = _step_timer(seconds)
+    kept = _model_values(model, batch[0])
+    try:
+        model.fit(data, steps_per_epoch=MAX_STEPS, verbose=0, shuffle=False, callbacks=[timer])
+    finally:
+        for variable, value in kept:
+            variable.assign(value)
+    return _step_time(timer.marks)
+
+
+def _step_timer(seconds: float) -> Any:
+    """Return a Keras callback that notes each step and ends training when it is time."""
+    import keras
+
+    class Timer(keras.callbacks.Callback):  # type: ignore[misc] # Keras has no types
+        marks: list[tuple[int, float, float]] = []  # noqa: RUF012 - set in `on_train_begin`
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.marks, self.end_s = [], time.perf_counter() + seconds
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            now_s = time.perf_counter()
+            self.marks.append((batch, now_s, timing.tree_cpu_s()))
+            enough = len(self.marks) >= WARM_STEPS + MIN_STEPS
+            if enough and now_s > self.end_s:
+                self.model.stop_training = True
+
+    return Timer()
+
+
+def _step_time(marks: list[tuple[int, float, float]]) -> StepTime:
+    counted = marks[WARM_STEPS - 1 :] if len(marks) > WARM_STEPS else marks
+    pairs = list(itertools.pairwise(counted))
+    # With steps_per_execution, one call is several steps.
+    times = [(b[1] - a[1]) / max(b[0] - a[0], 1) for a, b in pairs]
+    cpu = [(b[2] - a[2]) / max(b[0] - a[0], 1) for a, b in pairs]
+    return StepTime(statistics.median(times), statistics.fmean(cpu), is_measured=True)
+
+
+def _model_values(model: Any, inputs: Any) -> list[tuple[Any, Any]]:
+    """Return all variables of a model and its optimizer with copies of their values."""
+    if not model.built:
+        model(inputs, training=False)
+    if not model.optimizer.built:  # its variables would otherwise come with the first step
+        model.optimizer.build(model.trainable_variables)
+    found = [*model.variables, *model.optimizer.variables]
+    unique = {id(variable): variable for variable in found}
+    return [(variable, variable.numpy().copy()) for variable in unique.values()]
 
 
 def measure(
@@ -53,14 +149,14 @@ def measure(
         UsageError: a value makes no sense, or the dataset is nothing that gives elements.
         PipelineError: there is not a single element.
     """
-    _check(seconds=seconds, warmup=warmup, step_s=step_s, batch_size=batch_size)
+    _check_numbers(seconds=seconds, warmup=warmup, step_s=step_s, batch_size=batch_size)
     if step_s is not None and model is not None:
         raise UsageError("measure: give either step_s or model; both say how long a step takes.")
-    plan = Plan(seconds=seconds, warmup_s=warmup, batch_size=batch_size)
-    return measured(feed_of(dataset), plan, step_s=step_s, model=model)
+    plan = MeasurePlan(seconds=seconds, warmup_s=warmup, batch_size=batch_size)
+    return measure_feed(feed_of(dataset), plan, step_s=step_s, model=model)
 
 
-def _check(**values: float | None) -> None:
+def _check_numbers(**values: float | None) -> None:
     for name, value in values.items():
         if value is None or (name == "warmup" and value == 0):
             continue
@@ -72,35 +168,39 @@ def _check(**values: float | None) -> None:
             raise UsageError(f"measure: batch_size={value!r} must be a whole number.")
 
 
-def measured(feed: Feed, plan: Plan, *, step_s: float | None = None, model: Any = None) -> Speed:
+def measure_feed(
+    feed: Feed, plan: MeasurePlan, *, step_s: float | None = None, model: Any = None
+) -> Speed:
     """Measure a feed as planned, and the model next to it."""
     if model is not None:
         check_model(model)
-    before_bytes = machine.memory_bytes()
-    trace = take(feed, plan)
-    memory = _memory(before_bytes, trace)
-    step = Step(step_s, None, is_measured=False) if step_s is not None else None
+    before_bytes = timing.memory_bytes()
+    trace = time_feed(feed, plan)
+    memory = _memory_use(before_bytes, trace)
+    step = StepTime(step_s, None, is_measured=False) if step_s is not None else None
     if model is not None:
         plan.tell("timing the model on one batch", 0.0)
-        step = measured_step(model, trace.first_element, plan.seconds)
-    return _speed(feed, trace, memory, step)
+        step = measure_model_step(model, trace.first_element, plan.seconds)
+    return _build_speed(feed, trace, memory, step)
 
 
-def _memory(before_bytes: int | None, trace: Trace) -> Memory:
+def _memory_use(before_bytes: int | None, trace: MeasureTrace) -> MemoryUse:
     last = next((one.looks[-1] for one in reversed(trace.looked) if one.looks), None)
     buffered = sum(node.buffered_bytes for node in last.nodes.values()) if last else 0
-    return Memory(before_bytes, machine.memory_bytes(), buffered, free_memory_bytes())
+    return MemoryUse(before_bytes, timing.memory_bytes(), buffered, free_memory_bytes())
 
 
-def _speed(feed: Feed, trace: Trace, memory: Memory, step: Step | None) -> Speed:
-    total, on = together(trace.blocks), machine.between(trace.begin, trace.end)
+def _build_speed(
+    feed: Feed, trace: MeasureTrace, memory: MemoryUse, step: StepTime | None
+) -> Speed:
+    total, on = join_spans(trace.blocks), timing.machine_between(trace.begin, trace.end)
     stages = stages_of(trace.looked, feed.operations, feed.top)
     is_python = feed.kind in ("generator", "iterable") or (feed.kind == "PyDataset" and not stages)
     begin_share = min(trace.begin_s / total.wall_s, 1.0) if total.wall_s else 0.0
     limit = limit_of(total, stages, on, is_python=is_python, begin_share=begin_share)
     ideal = ideal_of(total, stages, on)
     length = pass_length(feed.length, trace.passes, trace.first_pass)
-    facts = Facts(
+    facts = AdviceFacts(
         *(total, stages, on, memory, limit, ideal, trace.first_s, length),
         step_s=step.step_s if step is not None else None,
         kind=feed.kind,
@@ -123,12 +223,12 @@ def _speed(feed: Feed, trace: Trace, memory: Memory, step: Step | None) -> Speed
         limit=limit,
         ideal=ideal,
         step=step,
-        advice=advice_of(facts),
-        notes=tuple(_notes(feed, trace)),
+        advice=advise(facts),
+        notes=tuple(_measure_notes(feed, trace)),
     )
 
 
-def _notes(feed: Feed, trace: Trace) -> list[str]:
+def _measure_notes(feed: Feed, trace: MeasureTrace) -> list[str]:
     notes = []
     if feed.kind == "generator":
         notes.append("the elements that were measured are gone: an iterator is used up by it")
@@ -145,6 +245,6 @@ def _notes(feed: Feed, trace: Trace) -> list[str]:
     wall_s = sum(block.wall_s for block in trace.blocks)
     if wall_s < MIN_WALL_S:
         notes.append(f"there were only {units.seconds(wall_s)} to measure: not enough to trust")
-    elif spread_of(trace.blocks) > MAX_SPREAD:
+    elif rate_spread(trace.blocks) > MAX_SPREAD:
         notes.append("the blocks differ much from each other: measure for longer, or again")
     return notes

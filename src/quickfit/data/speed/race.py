@@ -1,7 +1,4 @@
-"""Compares two pipelines: each runs in a process of its own, and they are let run in turn.
-
-One after the other they would meet different machines; in turn, they meet the same one.
-"""
+"""Compares two pipelines: each runs in its own process, and they take turns."""
 
 from __future__ import annotations
 
@@ -17,23 +14,90 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO
 
 import quickfit
-from quickfit.data.speed.figures import Span, together
-from quickfit.data.speed.racer import READY
-from quickfit.data.speed.target import Options
-from quickfit.errors import PipelineError, UsageError
+from quickfit import terminal
+from quickfit.data.speed.figures import TimeSpan, join_spans
+from quickfit.data.speed.target import TargetOptions, open_target
+from quickfit.data.speed.timing import ElementTaker, tree_cpu_s
+from quickfit.errors import PipelineError, QuickfitError, UsageError
 from quickfit.measuring.interleave import SETTLE_S, Block, pause, take_turns
 from quickfit.measuring.intervals import Measured, interval
 
+# Marks closer than this say nothing more.
+MARK_EVERY_S = 0.002
+# Reading the CPU time of children takes about a millisecond, so it is done this seldom.
+CHILDREN_EVERY_S = 0.25
+READY_MARK = "ready"
 ROUNDS = 6
 MIN_ROUNDS = 3
 _POLL_S = 0.05
 _STDERR = 2
+
+
+def run_racer(spec: dict[str, Any], marks: TextIO) -> None:
+    """Warm up, say so, and go on until somebody ends the process.
+
+    Args:
+        spec: the target, its options, and the seconds of warm-up.
+        marks: where to write a line per mark: seconds, examples and CPU seconds so far.
+    """
+    parent = os.getppid()
+    size = spec["options"]["size"]  # JSON has no tuples
+    options = TargetOptions(**{**spec["options"], "size": tuple(size) if size else None})
+    taker = _begin_target(spec["target"], options)
+    ready_s, examples, next_s = time.monotonic() + spec["warmup_s"], 0, 0.0
+    is_ready, cpu = False, _CpuClock()
+    while os.getppid() == parent:
+        if not taker.step():  # used up: the function is called again
+            examples += taker.examples
+            taker = _begin_target(spec["target"], options)
+        now_s = time.monotonic()
+        if not is_ready and now_s >= ready_s:
+            is_ready = True
+            marks.write(f"{READY_MARK}\n")
+        if now_s >= next_s:
+            next_s = now_s + MARK_EVERY_S
+            marks.write(f"{now_s!r} {examples + taker.examples} {cpu.read_s(now_s)!r}\n")
+            marks.flush()
+
+
+class _CpuClock:
+    """The CPU time of this process, with that of its children as it was a moment ago."""
+
+    def __init__(self) -> None:
+        self._children_s, self._next_s = 0.0, 0.0
+
+    def read_s(self, now_s: float) -> float:
+        """Return the CPU time so far."""
+        own_s = time.process_time()
+        if now_s >= self._next_s:
+            self._next_s = now_s + CHILDREN_EVERY_S
+            self._children_s = tree_cpu_s() - own_s
+        return own_s + self._children_s
+
+
+def _begin_target(target: str, options: TargetOptions) -> ElementTaker:
+    taker = ElementTaker(open_target(target, options).feed)
+    taker.first()
+    return taker
+
+
+def racer_main() -> None:
+    """Run as a program: a specification as JSON, and the file for the marks."""
+    with open(sys.argv[2], "w", encoding="ascii") as marks:
+        try:
+            run_racer(json.loads(sys.argv[1]), marks)
+        except QuickfitError as error:
+            terminal.say(str(error))
+            sys.exit(error.exit_code)
+
+
 # Found last, so that nothing beside quickfit comes before what Python has.
 _PROGRAM = (
     f"import sys; sys.path.append({str(Path(quickfit.__file__).parents[1])!r});"
-    " from quickfit.data.speed.racer import main; main()"
+    " from quickfit.data.speed.race import racer_main; racer_main()"
 )
 
 
@@ -42,7 +106,7 @@ class Race:
     """Two pipelines side by side; `ratio` is how many times as fast the second one is."""
 
     names: tuple[str, str]
-    spans: tuple[Span, Span]
+    spans: tuple[TimeSpan, TimeSpan]
     ratio: Measured
 
     @property
@@ -52,15 +116,15 @@ class Race:
 
 
 @dataclass(frozen=True)
-class _Mark:
+class _RaceMark:
     at_s: float
     examples: int
     cpu_s: float
 
 
-def race(
+def race_targets(
     targets: tuple[str, str],
-    options: Options,
+    options: TargetOptions,
     *,
     seconds: float,
     warmup_s: float,
@@ -78,7 +142,7 @@ def race(
         try:
             for target, file in zip(targets, files, strict=True):
                 tell(f"starting {target}", 0.0)
-                runners.append(_started(target, options, warmup_s, file))
+                runners.append(_start_racer(target, options, warmup_s, file))
                 _wait_until_ready(runners[-1], file, target)
                 pause(runners[-1].pid)
             tell("measuring in turn", 0.0)
@@ -92,12 +156,14 @@ def race(
                 _check_running(runner, target, "while it was measured")
         finally:
             for runner in runners:
-                _end(runner)
+                _end_racer(runner)
         marks = [marks_in(file.read_text()) for file in files]
-    return compared(targets, blocks, (marks[0], marks[1]))
+    return compare_marks(targets, blocks, (marks[0], marks[1]))
 
 
-def _started(target: str, options: Options, warmup_s: float, file: Path) -> subprocess.Popen[bytes]:
+def _start_racer(
+    target: str, options: TargetOptions, warmup_s: float, file: Path
+) -> subprocess.Popen[bytes]:
     spec = {"target": target, "options": dataclasses.asdict(options), "warmup_s": warmup_s}
     # With -P, a `queue.py` of the user's does not hide that of Python.
     command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(spec), str(file)]
@@ -106,7 +172,7 @@ def _started(target: str, options: Options, warmup_s: float, file: Path) -> subp
 
 
 def _wait_until_ready(runner: subprocess.Popen[bytes], file: Path, target: str) -> None:
-    while not (file.exists() and f"{READY}\n" in file.read_text()):
+    while not (file.exists() and f"{READY_MARK}\n" in file.read_text()):
         _check_running(runner, target, "before it was warm")
         time.sleep(_POLL_S)
 
@@ -122,33 +188,35 @@ def _check_running(runner: subprocess.Popen[bytes], target: str, when: str) -> N
         )
 
 
-def _end(runner: subprocess.Popen[bytes]) -> None:
+def _end_racer(runner: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(runner.pid, signal.SIGKILL)  # a stopped one hears nothing else
     runner.wait()
 
 
-def marks_in(text: str) -> list[_Mark]:
+def marks_in(text: str) -> list[_RaceMark]:
     """Return the marks of a runner; the last line may have been cut."""
     found = []
     for line in text.splitlines()[:-1]:
         parts = line.split()
         if len(parts) == 3:
-            found.append(_Mark(float(parts[0]), int(parts[1]), float(parts[2])))
+            found.append(_RaceMark(float(parts[0]), int(parts[1]), float(parts[2])))
     return found
 
 
-def compared(
+def compare_marks(
     names: tuple[str, str],
     blocks: Sequence[Block],
-    marks: tuple[Sequence[_Mark], Sequence[_Mark]],
+    marks: tuple[Sequence[_RaceMark], Sequence[_RaceMark]],
 ) -> Race:
     """Return how two runners did in their own blocks.
 
     Raises:
         PipelineError: too few blocks held two elements.
     """
-    spans = [[_span(block, marks[who]) for block in blocks if block.who == who] for who in (0, 1)]
+    spans = [
+        [_block_span(block, marks[who]) for block in blocks if block.who == who] for who in (0, 1)
+    ]
     ratios = [
         second.examples_per_s / first.examples_per_s
         for first, second in zip(*spans, strict=True)
@@ -162,14 +230,14 @@ def compared(
             " so the two cannot be compared.\n"
             "Give them more time: quickfit bench A B --seconds 60"
         )
-    return Race(names, (together(spans[0]), together(spans[1])), interval(ratios))
+    return Race(names, (join_spans(spans[0]), join_spans(spans[1])), interval(ratios))
 
 
-def _span(block: Block, marks: Sequence[_Mark]) -> Span:
+def _block_span(block: Block, marks: Sequence[_RaceMark]) -> TimeSpan:
     """Return what was taken between the first and the last mark of a block."""
     inside = [m for m in marks if block.begin_s + SETTLE_S <= m.at_s <= block.end_s]
     if len(inside) < 2:
-        return Span(0, 0, 0.0, 0.0)
+        return TimeSpan(0, 0, 0.0, 0.0)
     first, last = inside[0], inside[-1]
     examples = last.examples - first.examples
-    return Span(examples, examples, last.at_s - first.at_s, last.cpu_s - first.cpu_s)
+    return TimeSpan(examples, examples, last.at_s - first.at_s, last.cpu_s - first.cpu_s)

@@ -22,10 +22,10 @@ def main(descriptor: int) -> None:
     sys.argv[:] = told["argv"]
     os.chdir(told["folder"])
 
-    from quickfit.data.workers.serving import serve
+    from quickfit.data.workers.worker import serve_owner
 
     with owner:
-        serve(owner, told)
+        serve_owner(owner, told)
 
 
 if __name__ == "__main__":

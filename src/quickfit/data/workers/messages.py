@@ -1,26 +1,115 @@
-"""What the process of the training and its workers tell each other."""
+"""What the owner and its workers exchange: tasks, replies, shared memory and a board of numbers."""
 
 from __future__ import annotations
 
+import contextlib
+import mmap
+import os
 import pickle
 import struct
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Protocol
 
-from quickfit.data.workers.results import Array
+from quickfit.data.workers.arrays import Array, BatchLayout
 
+_PAGE_BYTES = mmap.PAGESIZE
+# What a worker handles when it handles no item.
+NO_TASK = -1
+LOADING_TASK = -2
+_TURN, _EDITION, _FIRST_WORKER = 0, 1, 2
+_NUMBER_BYTES = 8
 # Items in one task at most. A task must be shorter than the 4,096 bytes that a pipe hands over
 # in one piece: all workers read from the same one.
 ITEMS_PER_TASK = 64
-
 _TASK = struct.Struct(f"<qqiii{ITEMS_PER_TASK}q")
 _REPLY = struct.Struct("<iqiI")
 TASK_BYTES = _TASK.size
 
 
+def anonymous_file(name: str) -> int:
+    """Return the descriptor of a file that vanishes with the last process that holds it.
+
+    Not `multiprocessing.shared_memory`: its files have names, and stay when a process is killed.
+    """
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(f"quickfit-{name}")
+    with tempfile.TemporaryFile(buffering=0) as file:
+        return os.dup(file.fileno())
+
+
+class SharedMemory:
+    """A file in memory, mapped, that grows when one of its users needs more.
+
+    Args:
+        descriptor: from `anonymous_file`, here or in the process that started this one.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._map: mmap.mmap | None = None
+
+    def mapped(self, size_bytes: int) -> mmap.mmap:
+        """Return the memory, at least so large; what was written stays."""
+        if self._map is None or len(self._map) < size_bytes:
+            whole = -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
+            if os.fstat(self.descriptor).st_size < whole:
+                os.ftruncate(self.descriptor, whole)
+            self._map = mmap.mmap(self.descriptor, whole)
+        return self._map
+
+    def close(self) -> None:
+        """Let go of the file; arrays that still lie in it keep their memory."""
+        self._map = None
+        if self.descriptor >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self.descriptor)
+        self.descriptor = -1
+
+
+class WorkerBoard:
+    """The turn in progress, the newest parcel, and the item each worker is busy with.
+
+    Args:
+        memory: shared by all.
+        workers: how many workers there may be.
+    """
+
+    def __init__(self, memory: SharedMemory, workers: int) -> None:
+        size = (_FIRST_WORKER + workers) * _NUMBER_BYTES
+        self._numbers = memoryview(memory.mapped(size)).cast("q")
+
+    @property
+    def turn(self) -> int:
+        """The pass over the data that is in progress."""
+        return self._numbers[_TURN]
+
+    @turn.setter
+    def turn(self, value: int) -> None:
+        self._numbers[_TURN] = value
+
+    @property
+    def edition(self) -> int:
+        """The number of the newest parcel; who has an older one fetches it before working."""
+        return self._numbers[_EDITION]
+
+    @edition.setter
+    def edition(self, value: int) -> None:
+        self._numbers[_EDITION] = value
+
+    def item_of(self, worker: int) -> int:
+        """Return the item a worker is busy with, or was when it died."""
+        return self._numbers[_FIRST_WORKER + worker]
+
+    def set_item(self, worker: int, item: int) -> None:
+        """Say what a worker is busy with."""
+        self._numbers[_FIRST_WORKER + worker] = item
+
+
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerTask:
     """Some items to handle.
 
     Args:
@@ -44,14 +133,14 @@ class Task:
         return _TASK.pack(self.turn, self.epoch, self.slot, self.row, count, *self.items, *padding)
 
 
-def task_of(content: bytes) -> Task:
+def parse_task(content: bytes) -> WorkerTask:
     """Return the task that `Task.to_bytes` wrote."""
     turn, epoch, slot, row, count, *items = _TASK.unpack(content)
-    return Task(turn, epoch, slot, row, tuple(items[:count]))
+    return WorkerTask(turn, epoch, slot, row, tuple(items[:count]))
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ItemFailure:
     """An item whose result cannot be used.
 
     Args:
@@ -68,7 +157,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Outcome:
+class TaskOutcome:
     """How a task went.
 
     Args:
@@ -79,7 +168,7 @@ class Outcome:
         is_undone: whether rows are missing since nobody wanted them any more.
     """
 
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[ItemFailure] = field(default_factory=list)
     texts: dict[int, list[Array]] = field(default_factory=dict)
     shapes: list[tuple[int, ...]] = field(default_factory=list)
     end: int = -1
@@ -92,7 +181,7 @@ class Outcome:
         return not told and self.end < 0
 
 
-class Kind(IntEnum):
+class ReplyKind(IntEnum):
     """What a reply is about."""
 
     DONE = 0  # a task: an Outcome, or nothing where all is plain
@@ -102,10 +191,10 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """What a worker says."""
 
-    kind: Kind
+    kind: ReplyKind
     turn: int = 0
     slot: int = -1
     content: object = None
@@ -122,7 +211,7 @@ class ReplyReader:
     def __init__(self) -> None:
         self._waiting = bytearray()
 
-    def replies(self, content: bytes) -> Iterator[Reply]:
+    def replies(self, content: bytes) -> Iterator[WorkerReply]:
         """Yield the replies that are whole with this piece."""
         self._waiting += content
         while len(self._waiting) >= _REPLY.size:
@@ -133,4 +222,80 @@ class ReplyReader:
             # From a worker of ours, through a socket that nobody else can open.
             told = pickle.loads(self._waiting[_REPLY.size : end]) if size else None
             del self._waiting[:end]
-            yield Reply(Kind(kind), turn, slot, told)
+            yield WorkerReply(ReplyKind(kind), turn, slot, told)
+
+
+class PoolClosed(Exception):  # noqa: N818 - it is the end of the program, not an error
+    """The pool was told to stop while a pass was waiting for it."""
+
+
+class PoolInterrupted(Exception):  # noqa: N818 - it is the user's wish, not an error
+    """Ctrl-C was pressed, and the main thread waits inside TensorFlow."""
+
+
+class BatchSlot(Protocol):
+    """A piece of memory for the results of one batch."""
+
+    def take(self, layout: BatchLayout, rows: int, outcome: TaskOutcome) -> list[Array]:
+        """Return its arrays, to keep; the slot is free then. Text is left empty."""
+
+
+class WorkerPool(Protocol):
+    """Workers that have the function and share the tasks."""
+
+    # Per slot, the tasks that are not done yet, those of dropped passes too.
+    pending: list[int]
+    turn: int
+    # Which state of the user's objects the workers have.
+    version: int
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been closed, or a worker has died."""
+
+    @property
+    def slots(self) -> Sequence[BatchSlot]:
+        """Memory for the batches in the making."""
+
+    def bring(self, content: object) -> None:
+        """Take a job to all workers; they fetch it before their next task."""
+
+    def give(self, task: WorkerTask) -> None:
+        """Add a task; the next free worker takes it."""
+
+    def wait(self) -> list[WorkerReply]:
+        """Return the replies that came, waiting for at least one.
+
+        Raises:
+            WorkerDied: a worker ended by itself.
+            PoolClosed: the pool was closed meanwhile.
+            PoolInterrupted: Ctrl-C was pressed and nobody else can notice.
+        """
+
+    def close(self) -> None:
+        """End the workers; can be called from any thread, more than once."""
+
+
+class WorkerDied(Exception):  # noqa: N818 - becomes a PipelineError with the item's name
+    """A worker process ended by itself.
+
+    Args:
+        item: the item it was busy with, or `NOTHING`, `LOADING`.
+        pid: its process.
+        code: as `subprocess` has it: the exit code, or minus the signal.
+    """
+
+    def __init__(self, item: int, pid: int, code: int) -> None:
+        super().__init__(item, pid, code)
+        self.item = item
+        self.pid = pid
+        self.code = code
+
+
+class JobBroken(Exception):  # noqa: N818 - becomes a PipelineError
+    """The function could not be loaded in a worker."""
+
+    def __init__(self, summary: str, trace: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.trace = trace

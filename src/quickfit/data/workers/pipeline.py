@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quickfit import units
-from quickfit.data.calls import CALLS
-from quickfit.data.workers.layout import Layout, Leaf, shape_text
-from quickfit.data.workers.plan import DEFAULT_BATCH, Options, Plan, planned
-from quickfit.data.workers.results import TEXT, leaves, packed, structure_of
-from quickfit.data.workers.supply import Supply
+from quickfit.data.graph import PYTHON_CALLS
+from quickfit.data.workers.arrays import (
+    TEXT_DTYPE,
+    BatchLayout,
+    LeafLayout,
+    flatten_result,
+    format_shape,
+    pack_result,
+    structure_of,
+)
+from quickfit.data.workers.plan import (
+    DEFAULT_BATCH,
+    GeneratorOptions,
+    GeneratorPlan,
+    plan_generator,
+)
+from quickfit.data.workers.supply import BatchSupply
 from quickfit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,20 +82,20 @@ def generator(
         UsageError: an argument cannot be used.
         PipelineError: the first item fails. Later ones fail inside `fit`, with the same text.
     """
-    options = Options(
+    options = GeneratorOptions(
         workers, kind, ordered, batch, shuffle, seed, prefetch, on_error, drop_remainder, setup
     )
-    plan = planned(fn, items, options)
-    layout = None if signature is None else _layout(signature, plan)
-    supply = Supply(plan, layout)
-    return _dressed(_dataset(supply), supply)
+    plan = plan_generator(fn, items, options)
+    layout = None if signature is None else _layout_from_signature(signature, plan)
+    supply = BatchSupply(plan, layout)
+    return _describe_dataset(_build_dataset(supply), supply)
 
 
-def _layout(signature: Any, plan: Plan) -> Layout:  # Any: nested specs
+def _layout_from_signature(signature: Any, plan: GeneratorPlan) -> BatchLayout:  # Any: nested specs
     import tensorflow as tf
 
     found = []
-    for name, spec in leaves(signature):
+    for name, spec in flatten_result(signature):
         if not isinstance(spec, tf.TensorSpec) or spec.shape.rank is None:
             raise UsageError(
                 f"generator(signature=...): {spec!r}{name and ' at ' + name} is no tf.TensorSpec"
@@ -95,22 +107,22 @@ def _layout(signature: Any, plan: Plan) -> Layout:  # Any: nested specs
                 f"generator(signature=...): {spec!r}{name and ' at ' + name} leaves a length open,"
                 " and a batch needs equal shapes. Use batch=None and `.padded_batch`"
             )
-        dtype = TEXT if spec.dtype == tf.string else np.dtype(spec.dtype.as_numpy_dtype)
-        found.append(Leaf(name, dtype, shape))
-    return Layout(structure_of(signature), tuple(found), plan.rows)
+        dtype = TEXT_DTYPE if spec.dtype == tf.string else np.dtype(spec.dtype.as_numpy_dtype)
+        found.append(LeafLayout(name, dtype, shape))
+    return BatchLayout(structure_of(signature), tuple(found), plan.rows)
 
 
-def _dataset(supply: Supply) -> tf.data.Dataset:
+def _build_dataset(supply: BatchSupply) -> tf.data.Dataset:
     import tensorflow as tf
 
-    batches = CALLS.lasting_passes(supply.batches)
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=_signature(supply))
+    batches = PYTHON_CALLS.lasting_passes(supply.batches)
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=_dataset_signature(supply))
     if supply.count is not None:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(supply.count))
     return dataset.prefetch(_READY_BATCHES)
 
 
-def _signature(supply: Supply) -> Any:  # Any: nested specs
+def _dataset_signature(supply: BatchSupply) -> Any:  # Any: nested specs
     import tensorflow as tf
 
     layout, options = supply.layout, supply.plan.options
@@ -119,10 +131,10 @@ def _signature(supply: Supply) -> Any:  # Any: nested specs
     for leaf in layout.leaves:
         dtype = tf.string if leaf.is_text else _tensor_type(leaf)
         specs.append(tf.TensorSpec((*rows, *leaf.shape), dtype))
-    return packed(layout.structure, iter(specs))
+    return pack_result(layout.structure, iter(specs))
 
 
-def _tensor_type(leaf: Leaf) -> Any:  # Any: tf.DType
+def _tensor_type(leaf: LeafLayout) -> Any:  # Any: tf.DType
     import tensorflow as tf
 
     try:
@@ -134,9 +146,9 @@ def _tensor_type(leaf: Leaf) -> Any:  # Any: tf.DType
         ) from None
 
 
-def _dressed(dataset: tf.data.Dataset, supply: Supply) -> tf.data.Dataset:
+def _describe_dataset(dataset: tf.data.Dataset, supply: BatchSupply) -> tf.data.Dataset:
     """Give the dataset words a person can read, and what was left out; it stays what it is."""
-    text = _described(supply)
+    text = _describe_supply(supply)
     words = {"__repr__": lambda _: text, "__str__": lambda _: text}
     dataset.__class__ = type("GeneratorDataset", (type(dataset),), words)
     dataset.skipped = supply.skipped
@@ -146,7 +158,7 @@ def _dressed(dataset: tf.data.Dataset, supply: Supply) -> tf.data.Dataset:
     return dataset
 
 
-def _described(supply: Supply) -> str:
+def _describe_supply(supply: BatchSupply) -> str:
     plan, layout = supply.plan, supply.layout
     rows = f"batches of {plan.rows}" if plan.rows else "single results"
     what = f"{units.count(len(plan.items))} items, " if plan.items is not None else ""
@@ -157,17 +169,17 @@ def _described(supply: Supply) -> str:
     parts = ", ".join(
         f"{leaf.name.strip('[]')}: " * bool(leaf.name)
         + ("text" if leaf.is_text else str(leaf.dtype))
-        + f" {shape_text(leaf.shape)}"
+        + f" {format_shape(leaf.shape)}"
         for leaf in layout.leaves
     )
     order = "shuffled" if plan.options.shuffle else "in order"
     order = order if plan.options.ordered else "as finished"
     return (
         f"<generator `{plan.name}`: {what}{rows}, {order}; each {parts}; {count}"
-        f" ({supply.staffing.reason}){_copied(supply)}>"
+        f" ({supply.staffing.reason}){_copied_note(supply)}>"
     )
 
 
-def _copied(supply: Supply) -> str:
+def _copied_note(supply: BatchSupply) -> str:
     is_copied = supply.staffing.uses_processes
     return "; what the function uses is copied when the workers start" if is_copied else ""

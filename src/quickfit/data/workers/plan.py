@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from quickfit.capacity import whole_cores
-from quickfit.data.workers import seeding
-from quickfit.data.workers.carrying import is_py_dataset_base
-from quickfit.data.workers.jobs import BatchesOf, ItemJob, Job, StreamJob, name_of
+from quickfit.data.workers import jobs
+from quickfit.data.workers.jobs import (
+    BatchesOf,
+    ItemJob,
+    StreamJob,
+    WorkerJob,
+    function_name,
+    is_py_dataset_base,
+)
 from quickfit.errors import UsageError
 
-KINDS = ("auto", "processes", "threads")
+WORKER_KINDS = ("auto", "processes", "threads")
 ON_ERROR = ("raise", "skip")
 DEFAULT_BATCH = 32
 # More processes than this rarely help one training, and each takes its own memory.
@@ -22,7 +28,7 @@ _MOST_WORKERS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GeneratorOptions:
     """What the user asked for, as given."""
 
     workers: int | None
@@ -38,7 +44,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GeneratorPlan:
     """What is done.
 
     Args:
@@ -53,7 +59,7 @@ class Plan:
 
     function: Callable[..., Any]  # Any: the user's
     items: Sequence[object] | None
-    options: Options
+    options: GeneratorOptions
     workers: int
     rows: int | None
     seed: int
@@ -62,39 +68,41 @@ class Plan:
     @property
     def name(self) -> str:
         """What messages call the function."""
-        return name_of(self.function if self.py_dataset is None else self.py_dataset)
+        return function_name(self.function if self.py_dataset is None else self.py_dataset)
 
-    def job(self, *, owns_process: bool) -> Job:
+    def job(self, *, owns_process: bool) -> WorkerJob:
         """Return the work of a worker."""
         if self.items is None:
             return StreamJob(self.function, self.seed, owns_process, self.options.setup)
         return ItemJob(self.function, self.items, self.seed, owns_process, self.options.setup)
 
 
-def planned(fn: Any, items: Any, options: Options) -> Plan:  # Any: whatever the user gives
+def plan_generator(
+    fn: Any, items: Any, options: GeneratorOptions
+) -> GeneratorPlan:  # Any: whatever the user gives
     """Return what to do.
 
     Raises:
         UsageError: an argument cannot be used; the text says which and what to do.
     """
-    _check(options)
-    seed = seeding.drawn() if options.seed is None else options.seed
+    _check_options(options)
+    seed = jobs.draw_seed() if options.seed is None else options.seed
     if _is_py_dataset(fn):
         return _over_batches(fn, items, options, seed)
-    if inspect.isgeneratorfunction(_innermost(fn)):
+    if inspect.isgeneratorfunction(_innermost_function(fn)):
         return _over_stream(fn, items, options, seed)
     if not callable(fn):
-        fn, items = _indexed(fn, items)
+        fn, items = _indexed_source(fn, items)
     if inspect.iscoroutinefunction(fn):
-        raise UsageError(f"`{name_of(fn)}` is `async`: generator() needs a plain function")
-    listed = _listed(items)
+        raise UsageError(f"`{function_name(fn)}` is `async`: generator() needs a plain function")
+    listed = _listed_items(items)
     if options.drop_remainder and options.batch and len(listed) < options.batch:
         raise UsageError(
             f"generator(batch={options.batch}, drop_remainder=True): {len(listed)} items fill no"
             " batch, and all would be dropped"
         )
     workers = min(options.workers or default_workers(), len(listed))
-    return Plan(fn, listed, options, workers, options.batch, seed)
+    return GeneratorPlan(fn, listed, options, workers, options.batch, seed)
 
 
 def default_workers() -> int:
@@ -102,9 +110,9 @@ def default_workers() -> int:
     return min(whole_cores(), _MOST_WORKERS)
 
 
-def _check(options: Options) -> None:
+def _check_options(options: GeneratorOptions) -> None:
     for name, value, allowed in (
-        ("kind", options.kind, KINDS),
+        ("kind", options.kind, WORKER_KINDS),
         ("on_error", options.on_error, ON_ERROR),
     ):
         if value not in allowed:
@@ -141,7 +149,9 @@ def _is_py_dataset(fn: object) -> bool:
     )
 
 
-def _over_batches(dataset: Any, items: object, options: Options, seed: int) -> Plan:  # Any: theirs
+def _over_batches(
+    dataset: Any, items: object, options: GeneratorOptions, seed: int
+) -> GeneratorPlan:  # Any: theirs
     name = type(dataset).__name__
     if items is not None or options.batch not in (None, DEFAULT_BATCH):
         raise UsageError(
@@ -157,11 +167,13 @@ def _over_batches(dataset: Any, items: object, options: Options, seed: int) -> P
         raise UsageError(f"{name} has no batches: len() is {count}")
     asked = options.workers or max(int(getattr(dataset, "workers", 1)), default_workers())
     function = BatchesOf(dataset)
-    return Plan(function, range(count), options, min(asked, count), None, seed, dataset)
+    return GeneratorPlan(function, range(count), options, min(asked, count), None, seed, dataset)
 
 
-def _over_stream(fn: Any, items: object, options: Options, seed: int) -> Plan:  # Any: theirs
-    name = name_of(fn)
+def _over_stream(
+    fn: Any, items: object, options: GeneratorOptions, seed: int
+) -> GeneratorPlan:  # Any: theirs
+    name = function_name(fn)
     if items is not None:
         raise UsageError(
             f"`{name}` yields, so it makes its own elements: give it without items, or let it"
@@ -188,16 +200,16 @@ def _over_stream(fn: Any, items: object, options: Options, seed: int) -> Plan:  
             f"`{name}` yields, so it is called without arguments, and it needs"
             f" {', '.join(needed)}: use functools.partial to give them"
         )
-    return Plan(fn, None, options, 1, options.batch, seed)
+    return GeneratorPlan(fn, None, options, 1, options.batch, seed)
 
 
-def _innermost(fn: Any) -> Any:  # Any: the user's
+def _innermost_function(fn: Any) -> Any:  # Any: the user's
     while isinstance(fn, functools.partial):
         fn = fn.func
     return fn if inspect.isroutine(fn) else getattr(fn, "__call__", fn)  # noqa: B004 - looks inside
 
 
-def _indexed(fn: Any, items: object) -> tuple[Any, object]:  # Any: the user's
+def _indexed_source(fn: Any, items: object) -> tuple[Any, object]:  # Any: the user's
     """Return an object with items of its own (`__getitem__`, `__len__`) as function and items."""
     if isinstance(fn, Iterator):
         raise UsageError(
@@ -215,7 +227,7 @@ def _indexed(fn: Any, items: object) -> tuple[Any, object]:  # Any: the user's
     return fn.__getitem__, len(fn)
 
 
-def _listed(items: Any) -> Sequence[object]:  # Any: whatever the user gives
+def _listed_items(items: Any) -> Sequence[object]:  # Any: whatever the user gives
     """Return the items as something with a length and a place for each."""
     if items is None:
         raise UsageError("generator() needs items: a number, a list of paths, any sequence")

@@ -1,21 +1,20 @@
-"""What `advise` answers: the table, what to change, and what is worth knowing about it."""
+"""What `advise` answers: the table, what to change, and the lines to put into a script."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from quickfit.measuring.intervals import Measured
-from quickfit.tuning.advice.lines import lines_of, remarks_of
-from quickfit.tuning.advice.rows import INPUT_LIMIT, Row, Verdict, finite, whole
-from quickfit.tuning.trials.answers import Block, Learned, Ready
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, TrialReady
 
 
 @dataclass(frozen=True)
-class Baseline:
+class TrainingBaseline:
     """The training as it is.
 
     Args:
@@ -34,10 +33,12 @@ class Baseline:
     samples_per_s: float | None
     step_s: float | None
     peak_bytes: float
-    learned: Learned | None = None
+    learned: TrialLearned | None = None
 
     @classmethod
-    def of(cls, ready: Ready, blocks: Sequence[Block], learned: Learned | None) -> Baseline:
+    def of(
+        cls, ready: TrialReady, blocks: Sequence[TrialBlock], learned: TrialLearned | None
+    ) -> TrainingBaseline:
         """Return what a training has answered in all rounds."""
         paces_s = [block.wall_s / block.samples for block in blocks if block.samples]
         sample_s = statistics.median(paces_s) if paces_s else None
@@ -59,14 +60,14 @@ class Baseline:
             "batch": self.batch,
             "samples": self.samples,
             "parameters": self.parameters,
-            "samples_per_s": finite(self.samples_per_s),
-            "step_s": finite(self.step_s),
-            "peak_bytes": whole(self.peak_bytes),
+            "samples_per_s": finite_number(self.samples_per_s),
+            "step_s": finite_number(self.step_s),
+            "peak_bytes": whole_bytes(self.peak_bytes),
             "loss": self.learned
             and {
                 "samples": self.learned.samples,
-                "before": finite(self.learned.before),
-                "after": finite(self.learned.after),
+                "before": finite_number(self.learned.before),
+                "after": finite_number(self.learned.after),
             },
         }
 
@@ -92,9 +93,9 @@ class Advice:
 
     target: str
     device: str
-    baseline: Baseline
-    rows: tuple[Row, ...]
-    chosen: Row | None = None
+    baseline: TrainingBaseline
+    rows: tuple[ChangeRow, ...]
+    chosen: ChangeRow | None = None
     input_gain: Measured | None = None
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
@@ -111,17 +112,17 @@ class Advice:
     @property
     def lines(self) -> tuple[str, ...]:
         """The lines to put into the script; none where nothing helps."""
-        return lines_of(self.setting)
+        return script_lines(self.setting)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about these lines."""
-        return remarks_of(self.setting, self.baseline.batch)
+        return setting_remarks(self.setting, self.baseline.batch)
 
     @property
-    def undecided(self) -> tuple[Row, ...]:
+    def undecided(self) -> tuple[ChangeRow, ...]:
         """What may be a gain, and was not measured often enough; the most promising first."""
-        rows = [row for row in self.rows if row.verdict is Verdict.NOT_DECIDED]
+        rows = [row for row in self.rows if row.verdict is ChangeVerdict.NOT_DECIDED]
         return tuple(sorted(rows, key=lambda row: -(row.gain.mean if row.gain else 0.0)))
 
     @property
@@ -133,9 +134,9 @@ class Advice:
         return gain.pairs == 1 or gain.low >= 1.0
 
     def __repr__(self) -> str:
-        from quickfit.tuning.advice.to_text import text
+        from quickfit.tuning.advice.report import advice_text
 
-        return text(self)
+        return advice_text(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values, for a file or a program."""
@@ -150,9 +151,208 @@ class Advice:
             "lines": list(self.lines),
             "remarks": list(self.remarks),
             "is_input_bound": self.is_input_bound,
-            "input_gain": finite(gain.mean) if gain else None,
+            "input_gain": finite_number(gain.mean) if gain else None,
             "notes": list(self.notes),
-            "deciding_budget_s": finite(self.deciding_budget_s),
+            "deciding_budget_s": finite_number(self.deciding_budget_s),
             "took_s": self.took_s,
             "is_interrupted": self.is_interrupted,
         }
+
+
+# A gain whose lower bound is under this is none: noise reaches so far.
+MIN_ADVICE_GAIN = 1.05
+# Input that costs nothing makes a training this much faster where the input is its limit.
+INPUT_LIMIT = 1.15
+
+
+class ChangeVerdict(StrEnum):
+    """What came of trying a change."""
+
+    ADVISED = "advised"
+    NO_GAIN = "no gain"
+    SLOWER = "slower"
+    OUTDONE = "outdone"
+    LEARNS_LESS = "learns less"
+    FAILED = "failed"
+    NOT_DECIDED = "not decided"
+    NOT_TRIED = "not tried"
+
+
+class ChangeKind(StrEnum):
+    """The kinds of changes; of each kind one at most is advised."""
+
+    XLA = "xla"
+    STEPS = "steps"
+    BATCH = "batch"
+    PRECISION = "precision"
+    THREADS = "threads"
+    TOGETHER = "together"
+    INPUT = "input"
+
+
+@dataclass(frozen=True)
+class LossChange:
+    """The loss on the same samples, before and after training on so many.
+
+    Args:
+        samples: trained on, equally many for every change.
+        before: with the first weights.
+        after: with the change.
+        unchanged: after the same samples without it.
+    """
+
+    samples: int
+    before: float
+    after: float
+    unchanged: float
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is clearly worse than without the change: by a tenth, or not a number."""
+        if not math.isfinite(self.after):
+            return math.isfinite(self.unchanged)
+        return self.after > self.unchanged + max(0.1 * abs(self.unchanged), 1e-6)
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """One change, and what is known of it; `None` is what nobody has measured.
+
+    Args:
+        name: of the change, as the table shows it.
+        kind: of which at most one is advised.
+        verdict: what came of it.
+        gain: how many times as many samples per second, over pairs.
+        cpu: CPU time of a sample, as a multiple of what it was.
+        peak_bytes: the most memory that the training held.
+        more_bytes: how much more that is than without the change.
+        compile_s: how much longer the first call took.
+        pays_after: how many of the user's steps make up for that; 0 is at once.
+        loss: after equally many samples.
+        reason: for the verdict, in words.
+        setting: what was changed, by name.
+    """
+
+    name: str
+    kind: ChangeKind
+    verdict: ChangeVerdict
+    gain: Measured | None = None
+    cpu: float | None = None
+    peak_bytes: float | None = None
+    more_bytes: float | None = None
+    compile_s: float | None = None
+    pays_after: int | None = None
+    loss: LossChange | None = None
+    reason: str = ""
+    setting: dict[str, Any] = field(default_factory=dict)  # values of any plain type
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether it is worth having."""
+        return self.verdict is ChangeVerdict.ADVISED
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values; what is not a finite number is None."""
+        gain = self.gain
+        return {
+            "change": self.name,
+            "kind": self.kind.value,
+            "setting": self.setting,
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            "gain": gain
+            and {
+                "low": finite_number(gain.low) or None,
+                "mean": finite_number(gain.mean),
+                "high": finite_number(gain.high),
+                "pairs": gain.pairs,
+            },
+            "cpu_ratio": finite_number(self.cpu),
+            "peak_bytes": whole_bytes(self.peak_bytes),
+            "more_bytes": whole_bytes(self.more_bytes),
+            "compile_s": finite_number(self.compile_s),
+            "pays_after_steps": self.pays_after,
+            "loss": self.loss
+            and {
+                "samples": self.loss.samples,
+                "before": finite_number(self.loss.before),
+                "after": finite_number(self.loss.after),
+                "unchanged": finite_number(self.loss.unchanged),
+            },
+        }
+
+
+def finite_number(value: float | None) -> float | None:
+    """Return a number that JSON can hold."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def whole_bytes(value: float | None) -> int | None:
+    """Return a number of bytes that JSON can hold."""
+    return round(value) if value is not None and math.isfinite(value) else None
+
+
+_THREADS = "tf.config.threading.set_{}_op_parallelism_threads({})"
+
+
+def script_lines(setting: Setting) -> tuple[str, ...]:
+    """Return lines of Python in the order in which they stand in a script."""
+    return tuple(_setting_lines(setting))
+
+
+def _setting_lines(setting: Setting) -> Iterator[str]:
+    for name, count in (("inter", setting.inter_threads), ("intra", setting.intra_threads)):
+        if count is not None:
+            yield f"{_THREADS.format(name, count)}  # right after the imports"
+    if setting.policy is not None:
+        yield f'keras.config.set_dtype_policy("{setting.policy}")  # before the model is built'
+        yield 'layers.Dense(10, dtype="float32")  # so on your last layer, and on a softmax'
+    if setting.batch is not None:
+        size = setting.batch
+        yield f"dataset = dataset.batch({size})  # with arrays: model.fit(..., batch_size={size})"
+    arguments = list(_compile_arguments(setting))
+    if arguments:
+        yield f"model.compile(..., {', '.join(arguments)})"
+
+
+def _compile_arguments(setting: Setting) -> Iterator[str]:
+    if setting.jit is not None:
+        yield f"jit_compile={setting.jit}"
+    if setting.steps_per_execution is not None:
+        yield f"steps_per_execution={setting.steps_per_execution}"
+
+
+def setting_remarks(setting: Setting, batch: int) -> tuple[str, ...]:
+    """Return what whoever takes a setting over should know.
+
+    Args:
+        setting: that is taken over.
+        batch: samples per step of the training as it is.
+    """
+    return tuple(_setting_remarks(setting, batch))
+
+
+def _setting_remarks(setting: Setting, batch: int) -> Iterator[str]:
+    if setting.batch is not None:
+        factor = setting.batch / batch
+        yield (
+            f"Batch {setting.batch} takes {factor:g} times fewer steps per epoch. quickfit does"
+            f" not change the learning rate; usual is to raise it (up to {factor:g} times with"
+            f" SGD, {factor**0.5:.2g} times with Adam) and to look at the validation loss. Where"
+            " you give steps_per_epoch, divide it."
+        )
+    if setting.steps_per_execution is not None:
+        yield (
+            f"steps_per_execution={setting.steps_per_execution}: callbacks see one batch in"
+            f" {setting.steps_per_execution}; losses are the same."
+        )
+    if setting.jit:
+        yield (
+            "XLA compiles once for each shape: with batches of changing shape, or a smaller last"
+            " one, it compiles again (drop_remainder=True avoids that)."
+        )
+    if setting.policy == "mixed_float16":
+        yield (
+            "mixed_float16: model.compile scales the loss by itself; a training loop of your own"
+            " must do it (quickfit.tuning.make_train_step does)."
+        )

@@ -1,19 +1,26 @@
-"""What came of a candidate, from the pairs that were measured: its row of the table."""
+"""What came of a candidate, from the pairs that were measured, and which changes to advise."""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from quickfit import units
 from quickfit.measuring.intervals import Measured, interval
-from quickfit.tuning.advice.candidates import Candidate
-from quickfit.tuning.advice.pairs import Pair
-from quickfit.tuning.advice.rows import MIN_GAIN, Kind, Loss, Row, Verdict
-from quickfit.tuning.advice.table import loss_figure
-from quickfit.tuning.trials.answers import TrialFailed
+from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate, fits_epoch, setting_name
+from quickfit.tuning.advice.report import loss_figure
+from quickfit.tuning.advice.result import (
+    MIN_ADVICE_GAIN,
+    ChangeKind,
+    ChangeRow,
+    ChangeVerdict,
+    LossChange,
+)
+from quickfit.tuning.advice.rounds import TrialPair
+from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialReady
 
 # What is measured less often is not advised.
 MIN_PAIRS = 3
@@ -31,7 +38,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass
-class Tried:
+class TriedCandidate:
     """A candidate with all that was measured of it.
 
     Args:
@@ -41,8 +48,8 @@ class Tried:
         reason: why it was given up before it had enough pairs.
     """
 
-    candidate: Candidate
-    pairs: list[Pair] = field(default_factory=list)
+    candidate: ChangeCandidate
+    pairs: list[TrialPair] = field(default_factory=list)
     failure: TrialFailed | None = None
     reason: str = ""
 
@@ -58,12 +65,12 @@ class Tried:
         return gain.mean if gain is not None else 0.0
 
     @property
-    def loss(self) -> Loss | None:
+    def loss(self) -> LossChange | None:
         """The loss beside that of the training as it is, of the first pair that has both."""
         for pair in self.pairs:
             if pair.learned is not None and pair.unchanged is not None:
                 new, old = pair.learned, pair.unchanged
-                return Loss(new.samples, new.before, new.after, old.after)
+                return LossChange(new.samples, new.before, new.after, old.after)
         return None
 
     @property
@@ -81,7 +88,9 @@ class Tried:
         return math.ceil(self.compile_s / saved_s) if saved_s > 0 else None
 
 
-def row_of(tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME) -> Row:
+def tried_row(
+    tried: TriedCandidate, steps_left: int | None = None, ended: str = OUT_OF_TIME
+) -> ChangeRow:
     """Return the row of a candidate.
 
     Args:
@@ -89,13 +98,13 @@ def row_of(tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME
         steps_left: how many steps the user still has to train, where that is known.
         ended: why there are no more pairs.
     """
-    verdict, reason = verdict_of(tried, steps_left, ended)
+    verdict, reason = tried_verdict(tried, steps_left, ended)
     one = tried.candidate
     if not tried.pairs:
-        return Row(one.name, one.kind, verdict, reason=reason, setting=one.setting.changed())
+        return ChangeRow(one.name, one.kind, verdict, reason=reason, setting=one.setting.changed())
     peak = max(pair.peak_bytes for pair in tried.pairs)
     before = max(pair.unchanged_peak_bytes for pair in tried.pairs)
-    return Row(
+    return ChangeRow(
         one.name,
         one.kind,
         verdict,
@@ -111,51 +120,54 @@ def row_of(tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME
     )
 
 
-def verdict_of(
-    tried: Tried, steps_left: int | None = None, ended: str = OUT_OF_TIME
-) -> tuple[Verdict, str]:
+def tried_verdict(
+    tried: TriedCandidate, steps_left: int | None = None, ended: str = OUT_OF_TIME
+) -> tuple[ChangeVerdict, str]:
     """Return what came of a candidate, and why."""
     gain = tried.gain
     if tried.failure is not None:
-        return Verdict.FAILED, failure_text(tried.failure)
+        return ChangeVerdict.FAILED, failure_text(tried.failure)
     if gain is None:
-        return Verdict.NOT_TRIED, ended
-    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN:
-        return _of_gain(tried, steps_left)
-    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
+        return ChangeVerdict.NOT_TRIED, ended
+    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_ADVICE_GAIN:
+        return _gain_verdict(tried, steps_left)
+    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_ADVICE_GAIN:
         if tried.reason:
-            return Verdict.OUTDONE, tried.reason
+            return ChangeVerdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
-        return Verdict.NOT_DECIDED, f"measured {times} only: {ended}"
+        return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
     if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
-        return Verdict.SLOWER, ""
+        return ChangeVerdict.SLOWER, ""
     if gain.mean >= NEARLY:
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
-        return Verdict.NOT_DECIDED, why
-    if gain.mean >= MIN_GAIN:
-        return Verdict.NO_GAIN, f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
-    return Verdict.NO_GAIN, ""
+        return ChangeVerdict.NOT_DECIDED, why
+    if gain.mean >= MIN_ADVICE_GAIN:
+        return (
+            ChangeVerdict.NO_GAIN,
+            f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×",
+        )
+    return ChangeVerdict.NO_GAIN, ""
 
 
-def _of_gain(tried: Tried, steps_left: int | None) -> tuple[Verdict, str]:
+def _gain_verdict(tried: TriedCandidate, steps_left: int | None) -> tuple[ChangeVerdict, str]:
     """Judge what is faster for sure: by its loss, and by whether it pays in the steps left."""
     loss, pays = tried.loss, tried.pays_after
     if loss is not None and loss.is_worse:
-        return Verdict.LEARNS_LESS, _worse_text(loss, tried.candidate.kind)
+        return ChangeVerdict.LEARNS_LESS, _worse_loss_text(loss, tried.candidate.kind)
     if steps_left is not None and pays is not None and pays > steps_left:
         why = (
             f"it pays after {units.count(pays)} steps, and you have {units.count(steps_left)} left"
         )
-        return Verdict.NO_GAIN, why
-    return Verdict.ADVISED, ""
+        return ChangeVerdict.NO_GAIN, why
+    return ChangeVerdict.ADVISED, ""
 
 
-def _worse_text(loss: Loss, kind: Kind) -> str:
+def _worse_loss_text(loss: LossChange, kind: ChangeKind) -> str:
     text = (
         f"after {units.count(loss.samples)} samples the loss is {loss_figure(loss.after)}, and"
         f" {loss_figure(loss.unchanged)} as it is"
     )
-    if kind is Kind.BATCH:
+    if kind is ChangeKind.BATCH:
         return f"{text}; a larger batch takes fewer steps and usually wants a higher learning rate"
     return text
 
@@ -176,3 +188,125 @@ def failure_text(failure: TrialFailed) -> str:
 def without_style(text: str) -> str:
     """Return text without the colours that libraries put into their messages."""
     return _STYLE.sub("", text)
+
+
+# Of these kinds only the fastest counts, and one so far behind it has no chance.
+_ONE_OF = (ChangeKind.STEPS, ChangeKind.THREADS)
+FAR_BEHIND = 0.95
+
+
+class AdviceChoice:
+    """All that was tried, and what is best of it; may be asked at any time.
+
+    Args:
+        steps_left: how many steps the user still has to train, where that is known.
+    """
+
+    def __init__(self, steps_left: int | None = None) -> None:
+        self._steps_left = steps_left
+        # Why there is no more to come, for whatever was not tried to its end.
+        self.ended = OUT_OF_TIME
+        self._together: ChangeCandidate | None = None
+        self.tried: dict[ChangeCandidate, TriedCandidate] = {}
+
+    def add_together(self, together: ChangeCandidate) -> None:
+        """Add the winners in one."""
+        self._together = together
+        self.tried.setdefault(together, TriedCandidate(together))
+
+    def winners(self) -> list[ChangeCandidate]:
+        """Return the best of each kind that is advised by itself, the best of all first."""
+        found: dict[ChangeKind, ChangeCandidate] = {}
+        for one in sorted(self.tried, key=lambda one: -self.tried[one].mean):
+            if one not in (IN_MEMORY, self._together) and self._row(one).is_advised:
+                found.setdefault(one.kind, one)
+        return list(found.values())
+
+    def rivals(self, candidates: Sequence[ChangeCandidate]) -> list[ChangeCandidate]:
+        """Return candidates without those that another one of their kind has left behind.
+
+        Of batches both stay: the larger one may learn less.
+        """
+        leaders: dict[ChangeKind, ChangeCandidate] = {}
+        for one in sorted(candidates, key=lambda one: -self.tried[one].mean):
+            leaders.setdefault(one.kind, one)
+        kept = []
+        for one in candidates:
+            leader = leaders[one.kind]
+            if one.kind in _ONE_OF and self.tried[one].mean < FAR_BEHIND * self.tried[leader].mean:
+                self.tried[one].reason = f"{leader.name} was ahead when both ran side by side"
+            else:
+                kept.append(one)
+        return kept
+
+    def best(self) -> ChangeCandidate | None:
+        """Return what is advised in the end: the winners together, or the best of them alone."""
+        winners = self.winners()
+        if not winners:
+            return None
+        together = self._together
+        return together if together and self._is_better(together, winners[0]) else winners[0]
+
+    def rows(self) -> tuple[ChangeRow, ...]:
+        """Return the row of every candidate, in the order in which they were tried."""
+        winners, best = self.winners(), self.best()
+        return tuple(
+            self._row(one) if one == best else self._told(one, best, winners)
+            for one in self.tried
+            if one != IN_MEMORY
+        )
+
+    def input_gain(self) -> Measured | None:
+        """Return how much faster it is with input that costs nothing, where that was tried."""
+        tried = self.tried.get(IN_MEMORY)
+        return tried.gain if tried is not None else None
+
+    def _row(self, one: ChangeCandidate) -> ChangeRow:
+        return tried_row(self.tried[one], self._steps_left, self.ended)
+
+    def _is_better(self, together: ChangeCandidate, single: ChangeCandidate) -> bool:
+        """Tell whether the winners together beat the best of them."""
+        is_faster = self.tried[together].mean > self.tried[single].mean
+        return is_faster and self._row(together).is_advised
+
+    def _told(
+        self, one: ChangeCandidate, best: ChangeCandidate | None, winners: Sequence[ChangeCandidate]
+    ) -> ChangeRow:
+        """Return the row of a candidate that is not the best, told beside the best."""
+        row = self._row(one)
+        if not row.is_advised or best is None:
+            return row
+        if one == self._together:
+            return _outdone_row(row, f"not faster than {best.name} alone")
+        if one not in winners:
+            name = next(other.name for other in winners if other.kind is one.kind)
+            return _outdone_row(row, f"faster, but {name} is faster still")
+        if best == self._together:
+            return (
+                row if _is_part_of(one, best) else _outdone_row(row, f"it does not fit {best.name}")
+            )
+        if self._together is not None and self.tried[self._together].pairs:
+            return _outdone_row(row, f"faster alone, but not together with {best.name}")
+        why = f"faster alone; together with {best.name} it was not tried: {self.ended}"
+        return replace(row, verdict=ChangeVerdict.NOT_DECIDED, reason=why)
+
+
+def join_winners(winners: Sequence[ChangeCandidate], ready: TrialReady) -> ChangeCandidate | None:
+    """Return all winners in one; None where that is one only."""
+    setting = Setting()
+    for one in reversed(winners):  # where two change the same, the better one counts
+        setting = setting.with_all(one.setting)
+    if not fits_epoch(setting, ready):  # of larger batches, an epoch has too few for one call
+        setting = replace(setting, steps_per_execution=None)
+    if any(setting == one.setting for one in winners) or not winners:
+        return None
+    return ChangeCandidate(ChangeKind.TOGETHER, setting_name(setting), setting)
+
+
+def _is_part_of(one: ChangeCandidate, whole: ChangeCandidate) -> bool:
+    changed = whole.setting.changed()
+    return all(changed.get(name) == value for name, value in one.setting.changed().items())
+
+
+def _outdone_row(row: ChangeRow, why: str) -> ChangeRow:
+    return replace(row, verdict=ChangeVerdict.OUTDONE, reason=why)

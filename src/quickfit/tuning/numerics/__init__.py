@@ -6,24 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quickfit.tuning.numerics.culprit import Culprit
-    from quickfit.tuning.numerics.finding import find_nan
-    from quickfit.tuning.numerics.following import guard_model
+    from quickfit.tuning.numerics.guard import guard_model
     from quickfit.tuning.numerics.guarded import GuardedOptimizer
-    from quickfit.tuning.numerics.scale import LossScaleWatch
+    from quickfit.tuning.numerics.loss_scale import LossScaleWatch
+    from quickfit.tuning.numerics.nan_search import find_nan
+    from quickfit.tuning.numerics.nan_step import Culprit
 
-__all__ = ["Culprit", "GuardedOptimizer", "LossScaleWatch", "find_nan", "guard_model"]
+__all__ = [
+    "Culprit",
+    "GuardedOptimizer",
+    "LossScaleWatch",
+    "find_nan",
+    "guard_model",
+]
 
 _HOMES = {
-    "Culprit": "culprit",
+    "Culprit": "nan_step",
     "GuardedOptimizer": "guarded",
-    "LossScaleWatch": "scale",
-    "find_nan": "finding",
-    "guard_model": "following",
+    "LossScaleWatch": "loss_scale",
+    "find_nan": "nan_search",
+    "guard_model": "guard",
 }
 
 
-def __getattr__(name: str) -> Any:  # loaded when it is used: an optimizer needs Keras
+def __getattr__(name: str) -> Any:  # loaded when it is used
     if name in _HOMES:
         return getattr(import_module(f"quickfit.tuning.numerics.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'quickfit.tuning.numerics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:  # for completion in notebooks
+    return sorted({*globals(), *__all__})

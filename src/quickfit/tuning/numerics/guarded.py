@@ -34,7 +34,7 @@ class GuardedOptimizer(keras.optimizers.Optimizer):  # type: ignore[misc]
     """
 
     def __init__(self, inner_optimizer: Any, name: str | None = None) -> None:
-        inner = _optimizer(inner_optimizer)
+        inner = _inner_optimizer(inner_optimizer)
         super().__init__(learning_rate=0.0, name=name)  # nobody reads it: see `learning_rate`
         self.inner_optimizer = inner
         self.counter = self.add_variable(
@@ -135,7 +135,7 @@ class GuardedOptimizer(keras.optimizers.Optimizer):  # type: ignore[misc]
         return cls(inner, name=config.get("name"))
 
 
-def _optimizer(given: Any) -> Any:
+def _inner_optimizer(given: Any) -> Any:
     """Return the optimizer to wrap.
 
     Raises:

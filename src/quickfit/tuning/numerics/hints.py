@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quickfit.tuning.numerics.tally import Tally
+from quickfit.tuning.numerics.op_watch import NumberTally
 
 FLOAT16_LARGEST = 65504.0
 # Weights of a healthy model stay below 100 or so; ten thousand times that is no accident.
@@ -91,7 +91,7 @@ def of_weights(largest: float, rate: float | None) -> str:
     )
 
 
-def of_layer(found: Tally, given: Tally | None, op: str | None) -> str:
+def of_layer(found: NumberTally, given: NumberTally | None, op: str | None) -> str:
     """Say why a layer turned finite numbers into others.
 
     Args:

@@ -1,18 +1,119 @@
-"""Whether to train in 16 bits: the answer, its reasons, and how it reads."""
+"""`advise_precision`: whether training in 16 bits gains anything on this machine, measured."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Protocol
 
 from quickfit import units
-from quickfit.tuning.precision.hardware import Outlook, Prospect
-from quickfit.tuning.precision.lines import lines_for
-from quickfit.tuning.precision.measuring import MIN_GAIN, Comparison, Refused, Side
-from quickfit.tuning.precision.survey import Reason
+from quickfit.errors import ModelError, UsageError
+from quickfit.measuring.intervals import Measured, interval
+from quickfit.tuning.precision.hardware import Outlook, Prospect, prospect_of, read_hardware
+from quickfit.tuning.precision.policies import every_layer, policy_lines, policy_name
+from quickfit.tuning.precision.survey import SurveyReason, survey_model, survey_speed
+from quickfit.tuning.trials.settings import (
+    Setting,
+    TrialBlock,
+    TrialFailed,
+    TrialLearned,
+    TrialReady,
+)
+
+# Models and data are `Any`: Keras has no types of its own.
+
+Tell = Callable[[str], None]
+
+# One pair on a busy machine may be wrong by much more than a null edit's 0.97. Where the hardware
+# has the units, only a clear loss ends the measurement early; where it has none, no gain does.
+_CLEAR_LOSS = 0.8
 
 
-class Answer(StrEnum):
+def advise_precision(
+    model: Any, data: Any = None, *, measure: bool = True, tell: Tell = lambda text: None
+) -> PrecisionAdvice:
+    """Say whether training in 16 bits gains anything here, by hardware, model and measurement.
+
+    The measurement trains copies of the model in child processes; the model is not touched.
+
+    Args:
+        model: a Keras model, compiled if it is to be measured.
+        data: what `fit` would get: a `tf.data.Dataset` of batches, arrays `(x, y)`, a
+            `PyDataset`. Without it nothing is measured.
+        measure: whether to measure.
+        tell: is told what goes on, a line at a time.
+
+    Raises:
+        UsageError: the model is none.
+        ModelError: the model cannot be carried to other processes, or does not train.
+    """
+    _require_model(model)
+    prospect = prospect_of(read_hardware())
+    current = current_policy(model)
+    missing = _not_measured_reason(model, data, measure=measure)
+    measured = None if missing else _measure_precision(model, data, prospect, current, tell)
+    batch = measured.batch if isinstance(measured, PrecisionComparison) else None
+    findings = [*survey_model(model, current or prospect.policy)]
+    if prospect.is_candidate:
+        findings += survey_speed(model, batch)
+    return build_precision_advice(prospect, [*missing, *findings], measured, current=current)
+
+
+def current_policy(model: Any) -> str | None:
+    """Return the 16-bit policy that a model has already, of most of its layers that have one."""
+    names = [policy_name(layer) for layer in every_layer(model)]
+    counted = Counter(name for name in names if "float16" in name)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _require_model(model: Any) -> None:
+    import keras
+
+    if not isinstance(model, keras.Model):
+        raise UsageError(
+            f"advise_precision is about a model of Keras 3, and was given a "
+            f"{type(model).__module__}.{type(model).__name__}. Give the model and its data: "
+            "advise_precision(model, dataset)."
+        )
+
+
+def _not_measured_reason(model: Any, data: Any, *, measure: bool) -> list[SurveyReason]:
+    """Say why nothing is measured; nothing where it is."""
+    if not measure:
+        return [SurveyReason("measured", "not measured: measure=False")]
+    if data is None:
+        how = "advise_precision(model, dataset)"
+        return [SurveyReason("measured", f"not measured: there are no data; {how} measures")]
+    if not model.compiled:
+        how = 'model.compile(optimizer="adam", loss=...)'
+        return [
+            SurveyReason("measured", f"not measured: the model is not compiled; call {how} first")
+        ]
+    return []
+
+
+def _measure_precision(
+    model: Any, data: Any, prospect: Prospect, current: str | None, tell: Tell
+) -> PrecisionComparison | PrecisionRefused:
+    from quickfit.tuning.trials.saving import recipe_by_model
+    from quickfit.tuning.trials.trial import Trial, scratch_folder
+
+    settings = (Setting(), Setting(policy=prospect.policy))
+    if current:
+        settings = (Setting(policy="float32"), Setting())
+    enough = _CLEAR_LOSS if prospect.is_candidate else MIN_GAIN
+    with scratch_folder() as folder:
+        recipe = recipe_by_model(model, data, folder)
+        return compare_precisions(
+            lambda one: Trial(recipe, one), settings, enough=enough, tell=tell
+        )
+
+
+class PrecisionAnswer(StrEnum):
     """Whether 16 bits are worth it."""
 
     YES = "yes"
@@ -21,9 +122,9 @@ class Answer(StrEnum):
 
 
 _TITLES = {
-    Answer.YES: "  to use it:",
-    Answer.MAYBE: "  to try it:",
-    Answer.NO: "  to change it back:",
+    PrecisionAnswer.YES: "  to use it:",
+    PrecisionAnswer.MAYBE: "  to try it:",
+    PrecisionAnswer.NO: "  to change it back:",
 }
 
 
@@ -40,25 +141,25 @@ class PrecisionAdvice:
         lines: to put into the script; empty where nothing is to be changed.
     """
 
-    answer: Answer
+    answer: PrecisionAnswer
     policy: str
     tried: str
-    reasons: tuple[Reason, ...]
-    measured: Comparison | None
+    reasons: tuple[SurveyReason, ...]
+    measured: PrecisionComparison | None
     lines: tuple[str, ...]
 
     def __repr__(self) -> str:
         texts = [reason.text.replace("\n", "\n    ") for reason in self.reasons]
-        lines = [_headline(self), *(f"  - {text}" for text in texts)]
+        lines = [_advice_headline(self), *(f"  - {text}" for text in texts)]
         if self.lines:
             lines += [_TITLES[self.answer], *(f"      {line}" for line in self.lines)]
         return "\n".join(lines)
 
 
-def advice_of(
+def build_precision_advice(
     prospect: Prospect,
-    findings: list[Reason],
-    measured: Comparison | Refused | None,
+    findings: list[SurveyReason],
+    measured: PrecisionComparison | PrecisionRefused | None,
     *,
     current: str | None = None,
 ) -> PrecisionAdvice:
@@ -71,56 +172,68 @@ def advice_of(
         current: the 16-bit policy that the model has already.
     """
     tried = current or prospect.policy
-    answer = _answer(prospect, measured)
-    reasons = [Reason("hardware", prospect.reason), *_told(tried, measured), *findings]
-    comparison = measured if isinstance(measured, Comparison) else None
-    if answer is Answer.NO:
-        lines = lines_for("float32") if current else []
+    answer = _choose_answer(prospect, measured)
+    reasons = [
+        SurveyReason("hardware", prospect.reason),
+        *_measured_lines(tried, measured),
+        *findings,
+    ]
+    comparison = measured if isinstance(measured, PrecisionComparison) else None
+    if answer is PrecisionAnswer.NO:
+        lines = policy_lines("float32") if current else []
         policy = "float32"
     else:
-        lines = [] if current else lines_for(tried)
-        policy = tried if current or answer is Answer.YES else "float32"
+        lines = [] if current else policy_lines(tried)
+        policy = tried if current or answer is PrecisionAnswer.YES else "float32"
     return PrecisionAdvice(answer, policy, tried, tuple(reasons), comparison, tuple(lines))
 
 
-def _answer(prospect: Prospect, measured: Comparison | Refused | None) -> Answer:
+def _choose_answer(
+    prospect: Prospect, measured: PrecisionComparison | PrecisionRefused | None
+) -> PrecisionAnswer:
     if measured is None:
-        return Answer.NO if prospect.outlook is Outlook.NONE else Answer.MAYBE
-    if isinstance(measured, Refused):
-        return Answer.NO
+        return PrecisionAnswer.NO if prospect.outlook is Outlook.NONE else PrecisionAnswer.MAYBE
+    if isinstance(measured, PrecisionRefused):
+        return PrecisionAnswer.NO
     speedup = measured.speedup
     if speedup.low >= MIN_GAIN:
-        return Answer.YES
+        return PrecisionAnswer.YES
     # A gain that a few pairs could not prove may still be one; without units for it, hardly.
     is_open = speedup.mean >= MIN_GAIN and prospect.is_candidate
-    return Answer.MAYBE if is_open else Answer.NO
+    return PrecisionAnswer.MAYBE if is_open else PrecisionAnswer.NO
 
 
-def _headline(advice: PrecisionAdvice) -> str:
-    if advice.answer is Answer.YES:
+def _advice_headline(advice: PrecisionAdvice) -> str:
+    if advice.answer is PrecisionAnswer.YES:
         return f"16 bits: yes, {advice.tried}"
-    if advice.answer is Answer.MAYBE:
+    if advice.answer is PrecisionAnswer.MAYBE:
         return f"16 bits: maybe, {advice.tried}"
     return "16 bits: no, float32"
 
 
-def _told(tried: str, measured: Comparison | Refused | None) -> list[Reason]:
+def _measured_lines(
+    tried: str, measured: PrecisionComparison | PrecisionRefused | None
+) -> list[SurveyReason]:
     if measured is None:
         return []
-    if isinstance(measured, Refused):
-        return [Reason("measured", f"it does not train in {tried} as it is: {measured.text}")]
-    texts = [_speed(tried, measured), _memory(tried, measured), _learned(tried, measured)]
+    if isinstance(measured, PrecisionRefused):
+        return [SurveyReason("measured", f"it does not train in {tried} as it is: {measured.text}")]
+    texts = [
+        _speed_line(tried, measured),
+        _memory_line(tried, measured),
+        _loss_line(tried, measured),
+    ]
     topics = ("measured", "memory", "loss")
-    return [Reason(topic, text) for topic, text in zip(topics, texts, strict=True)]
+    return [SurveyReason(topic, text) for topic, text in zip(topics, texts, strict=True)]
 
 
-def _speed(tried: str, measured: Comparison) -> str:
+def _speed_line(tried: str, measured: PrecisionComparison) -> str:
     speedup = measured.speedup
     times = (
         f"{units.rate(1 / measured.half.sample_s)} against {units.rate(1 / measured.full.sample_s)}"
     )
     cpu = units.factor(measured.half.sample_cpu_s / measured.full.sample_cpu_s)
-    tail = f"{times} samples, {cpu} the CPU time; {_pairs(measured)})"
+    tail = f"{times} samples, {cpu} the CPU time; {_pairs_text(measured)})"
     if speedup.mean < 1:
         return f"measured: {tried} trains {units.factor(1 / speedup.mean)} slower ({tail}"
     text = f"measured: {tried} trains {units.factor(speedup.mean)} as fast ({tail}"
@@ -131,7 +244,7 @@ def _speed(tried: str, measured: Comparison) -> str:
     return text
 
 
-def _pairs(measured: Comparison) -> str:
+def _pairs_text(measured: PrecisionComparison) -> str:
     speedup = measured.speedup
     if speedup.pairs == 1:
         return "one pair of processes"
@@ -139,18 +252,195 @@ def _pairs(measured: Comparison) -> str:
     return f"{low} to {high} over {speedup.pairs} pairs of processes"
 
 
-def _memory(tried: str, measured: Comparison) -> str:
+def _memory_line(tried: str, measured: PrecisionComparison) -> str:
     full, half = units.size(measured.full.peak_bytes), units.size(measured.half.peak_bytes)
     return f"memory at the most: {full} in float32, {half} in {tried}"
 
 
-def _learned(tried: str, measured: Comparison) -> str:
+def _loss_line(tried: str, measured: PrecisionComparison) -> str:
     samples = units.count(measured.full.learned.samples)
     return (
-        f"loss after {samples} samples: {_loss(measured.full)} in float32, "
-        f"{_loss(measured.half)} in {tried}"
+        f"loss after {samples} samples: {_loss_text(measured.full)} in float32, "
+        f"{_loss_text(measured.half)} in {tried}"
     )
 
 
-def _loss(side: Side) -> str:
+def _loss_text(side: PrecisionSide) -> str:
     return f"{side.learned.before:.4g} → {side.learned.after:.4g}"
+
+
+# Blocks of each side in a pair, and how long one lasts at least.
+PRECISION_TURNS = 4
+PRECISION_BLOCK_S = 0.4
+MIN_PRECISION_STEPS = 3
+# Pairs that a gain must be seen in. A first pair without one is enough to say no.
+MAX_PAIRS = 3
+# Below this, a gain is smaller than what changes from run to run.
+MIN_GAIN = 1.05
+# Enough for a loss to move, little enough to wait for.
+LEARN_STEPS = 30
+
+
+class PrecisionTrial(Protocol):
+    """A process that trains on command, as `trials.trial.Trial` is."""
+
+    def start(self) -> None: ...
+    def ready(self) -> TrialReady: ...
+    def run(self, steps: int) -> TrialBlock: ...
+    def learn(self, samples: int) -> TrialLearned: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class PrecisionSide:
+    """How one precision did: over all pairs the time of a sample, and what was learned."""
+
+    sample_s: float
+    sample_cpu_s: float
+    peak_bytes: int
+    learned: TrialLearned
+
+
+@dataclass(frozen=True)
+class PrecisionComparison:
+    """float32 and 16 bits on the same model and data; `speedup` is of 16 bits over float32."""
+
+    speedup: Measured
+    full: PrecisionSide
+    half: PrecisionSide
+    batch: int
+
+
+@dataclass(frozen=True)
+class PrecisionRefused:
+    """The model does not train in 16 bits as it is, and the child's words about it."""
+
+    text: str
+
+
+Sides = tuple[PrecisionTrial, PrecisionTrial]
+Blocks = tuple[list[TrialBlock], list[TrialBlock]]
+
+
+class _HalfFailed(Exception):  # noqa: N818 - an answer about 16 bits
+    """The side in 16 bits came to nothing."""
+
+
+def compare_precisions(
+    make: Callable[[Setting], PrecisionTrial],
+    settings: tuple[Setting, Setting],
+    *,
+    enough: float = 1.0,
+    tell: Callable[[str], None] = lambda text: None,
+) -> PrecisionComparison | PrecisionRefused:
+    """Return how float32 and 16 bits did, over three pairs of fresh processes at most.
+
+    Args:
+        make: makes a trial of a setting.
+        settings: float32, and 16 bits.
+        enough: a pair with a gain below this is the last.
+        tell: is told what goes on.
+
+    Raises:
+        ModelError: the model does not train in float32 either.
+    """
+    try:
+        return _compare_pairs(make, settings, enough, tell)
+    except _HalfFailed as failed:
+        return PrecisionRefused(str(failed))
+
+
+def _compare_pairs(
+    make: Callable[[Setting], PrecisionTrial],
+    settings: tuple[Setting, Setting],
+    enough: float,
+    tell: Callable[[str], None],
+) -> PrecisionComparison:
+    blocks: list[Blocks] = []
+    while True:
+        tell(f"precision: pair {len(blocks) + 1} of at most {MAX_PAIRS}")
+        is_swapped = len(blocks) % 2 == 1
+        with ExitStack() as closing:
+            sides = _begin_sides(make, settings, closing, is_swapped=is_swapped)
+            blocks.append(_take_turns(sides, is_swapped=is_swapped))
+            if len(blocks) == MAX_PAIRS or _pair_ratio(blocks[-1]) < enough:
+                batch = sides[0].ready().batch
+                return _join_pairs(blocks, _learn_both(sides, LEARN_STEPS * batch), batch)
+
+
+def _begin_sides(
+    make: Callable[[Setting], PrecisionTrial],
+    settings: tuple[Setting, Setting],
+    closing: ExitStack,
+    *,
+    is_swapped: bool,
+) -> Sides:
+    """Start both sides and wait until they have trained a little."""
+    sides = make(settings[0]), make(settings[1])
+    for side in sides[::-1] if is_swapped else sides:
+        closing.callback(side.close)
+        side.start()
+    for who in (0, 1):
+        with _blame_side(who):
+            sides[who].ready()
+    return sides
+
+
+def _take_turns(sides: Sides, *, is_swapped: bool) -> Blocks:
+    """Let both sides train in turn: A B, B A, and so on."""
+    steps = [
+        max(math.ceil(PRECISION_BLOCK_S / one.ready().step_s), MIN_PRECISION_STEPS) for one in sides
+    ]
+    blocks: Blocks = ([], [])
+    for turn in range(PRECISION_TURNS):
+        order = (0, 1) if (turn % 2 == 0) is not is_swapped else (1, 0)
+        for who in order:
+            with _blame_side(who):
+                blocks[who].append(sides[who].run(steps[who]))
+    return blocks
+
+
+def _learn_both(sides: Sides, samples: int) -> tuple[TrialLearned, TrialLearned]:
+    with _blame_side(0):
+        full = sides[0].learn(samples)
+    with _blame_side(1):
+        return full, sides[1].learn(samples)
+
+
+@contextmanager
+def _blame_side(who: int) -> Iterator[None]:
+    """Tell a failure by the side it happened on."""
+    try:
+        yield
+    except TrialFailed as failed:
+        if who == 1:
+            raise _HalfFailed(f"{failed.failure}: {failed.text}") from failed
+        raise ModelError(
+            f"the model does not train on these data in float32 ({failed.failure}), so "
+            f"nothing was measured:\n{failed.text}\n"
+            "Do model and data fit together? `model.fit` with the same data must work first. For "
+            "an answer from hardware and model alone: advise_precision(model, measure=False)."
+        ) from failed
+
+
+def _pair_ratio(pair: Blocks) -> float:
+    return _sample_s(pair[0]) / _sample_s(pair[1])
+
+
+def _sample_s(blocks: Sequence[TrialBlock]) -> float:
+    return sum(block.wall_s for block in blocks) / sum(block.samples for block in blocks)
+
+
+def _join_pairs(
+    pairs: list[Blocks], learned: tuple[TrialLearned, TrialLearned], batch: int
+) -> PrecisionComparison:
+    full = _build_side([block for pair in pairs for block in pair[0]], learned[0])
+    half = _build_side([block for pair in pairs for block in pair[1]], learned[1])
+    return PrecisionComparison(interval([_pair_ratio(pair) for pair in pairs]), full, half, batch)
+
+
+def _build_side(blocks: list[TrialBlock], learned: TrialLearned) -> PrecisionSide:
+    samples = sum(block.samples for block in blocks)
+    cpu_s = sum(block.cpu_s for block in blocks)
+    peak_bytes = max(block.peak_bytes for block in blocks)
+    return PrecisionSide(_sample_s(blocks), cpu_s / samples, peak_bytes, learned)

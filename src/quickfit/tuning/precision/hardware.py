@@ -89,7 +89,7 @@ def read_hardware(cpuinfo: Path = _CPUINFO) -> Hardware:
     """Return what TensorFlow and the kernel say about this machine."""
     import tensorflow as tf
 
-    gpus = tuple(_gpu(one) for one in tf.config.get_visible_devices("GPU"))
+    gpus = tuple(_read_gpu(one) for one in tf.config.get_visible_devices("GPU"))
     flags, name = read_cpu(cpuinfo)
     return Hardware(gpus, len(tf.config.get_visible_devices("TPU")), flags, name)
 
@@ -114,11 +114,11 @@ def prospect_of(hardware: Hardware) -> Prospect:
         reason = f"{hardware.device}: TPUs multiply in bfloat16"
         return Prospect("mixed_bfloat16", Outlook.GOOD, reason)
     if hardware.gpus:
-        return _of_gpus(hardware.gpus)
-    return _of_cpu(hardware)
+        return _gpu_prospect(hardware.gpus)
+    return _cpu_prospect(hardware)
 
 
-def _of_gpus(gpus: tuple[Gpu, ...]) -> Prospect:
+def _gpu_prospect(gpus: tuple[Gpu, ...]) -> Prospect:
     """Judge by the weakest, since a strategy over all of them waits for it."""
     unknown = [gpu for gpu in gpus if gpu.capability is None]
     if unknown:
@@ -126,32 +126,32 @@ def _of_gpus(gpus: tuple[Gpu, ...]) -> Prospect:
         return Prospect("mixed_float16", Outlook.UNKNOWN, reason)
     weakest = min(gpus, key=lambda gpu: gpu.capability or (0, 0))
     capability = weakest.capability or (0, 0)
-    which = f"{weakest}{_differing(gpus)}"
+    which = f"{weakest}{_differing_gpus(gpus)}"
     if capability < _FLOAT16_FROM:
         reason = (
             f"{which} has no Tensor Cores (they came with 7.0): 16 bits save memory there, not time"
         )
         return Prospect("mixed_float16", Outlook.NONE, reason)
     if capability < _BFLOAT16_FROM:
-        return Prospect("mixed_float16", Outlook.GOOD, f"{which}: {_turing(weakest)}")
+        return Prospect("mixed_float16", Outlook.GOOD, f"{which}: {_turing_reason(weakest)}")
     reason = f"{which} has Tensor Cores for bfloat16, which needs no loss scaling"
     return Prospect("mixed_bfloat16", Outlook.GOOD, reason)
 
 
-def _turing(gpu: Gpu) -> str:
+def _turing_reason(gpu: Gpu) -> str:
     if "GTX 16" in gpu.name:
         return "of this family without Tensor Cores, float16 may still gain from half the traffic"
     return "its Tensor Cores multiply in float16, not in bfloat16"
 
 
-def _differing(gpus: tuple[Gpu, ...]) -> str:
+def _differing_gpus(gpus: tuple[Gpu, ...]) -> str:
     """Say that the GPUs are not of one kind."""
     if len({gpu.capability for gpu in gpus}) < 2:
         return ""
     return f", the weakest of {len(gpus)} GPUs (CUDA_VISIBLE_DEVICES chooses among them),"
 
 
-def _of_cpu(hardware: Hardware) -> Prospect:
+def _cpu_prospect(hardware: Hardware) -> Prospect:
     if hardware.cpu_flags is None:
         reason = f"{hardware.cpu}: its flags cannot be read here; only a measurement can tell"
         return Prospect("mixed_bfloat16", Outlook.UNKNOWN, reason)
@@ -168,7 +168,7 @@ def _of_cpu(hardware: Hardware) -> Prospect:
     return Prospect("mixed_bfloat16", Outlook.NONE, reason)
 
 
-def _gpu(device: object) -> Gpu:
+def _read_gpu(device: object) -> Gpu:
     import tensorflow as tf
 
     details = tf.config.experimental.get_device_details(device)

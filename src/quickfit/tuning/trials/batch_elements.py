@@ -8,7 +8,7 @@ from typing import Any
 from quickfit.errors import ModelError
 
 
-def rows(element: Any) -> int:  # Any: a nest of tensors or arrays
+def batch_rows(element: Any) -> int:  # Any: a nest of tensors or arrays
     """Return how many samples a batch has.
 
     Raises:
@@ -22,7 +22,7 @@ def rows(element: Any) -> int:  # Any: a nest of tensors or arrays
             "the data come one sample at a time, and training needs batches. At the end of the "
             "pipeline, add\n    dataset = dataset.batch(32)"
         )
-    return _rows(leaves[0])
+    return _leaf_rows(leaves[0])
 
 
 def has_labels(element: Any) -> bool:
@@ -40,7 +40,7 @@ def require_samples(samples: int, batch: int) -> None:
         raise ModelError(f"a batch of {batch:,} needs more samples than there are ({samples:,}).")
 
 
-def _rows(leaf: Any) -> int:
+def _leaf_rows(leaf: Any) -> int:
     import tensorflow as tf
 
     if isinstance(leaf, tf.RaggedTensor):
@@ -50,7 +50,7 @@ def _rows(leaf: Any) -> int:
     return int(leaf.shape[0])
 
 
-def size_bytes(element: Any) -> int:
+def element_bytes(element: Any) -> int:
     """Return the memory of a batch."""
     import tensorflow as tf
 
@@ -66,17 +66,17 @@ def as_dataset(elements: list[Any]) -> Any:
     """Return batches that are held in memory as a `tf.data.Dataset` of them."""
     import tensorflow as tf
 
-    plain = [tupled(element) for element in elements]
+    plain = [as_tuples(element) for element in elements]
     if _are_alike(plain):
-        return _stacked(plain)
+        return _stack_elements(plain)
     if _are_alike(plain[:-1]):
         # The last batch of an epoch is smaller.
-        return _stacked(plain[:-1]).concatenate(_stacked(plain[-1:]))
+        return _stack_elements(plain[:-1]).concatenate(_stack_elements(plain[-1:]))
     signature = tf.nest.map_structure(_any_shape, plain[0])
     return tf.data.Dataset.from_generator(lambda: iter(plain), output_signature=signature)
 
 
-def _stacked(elements: list[Any]) -> Any:
+def _stack_elements(elements: list[Any]) -> Any:
     import tensorflow as tf
 
     stacked = tf.nest.map_structure(lambda *leaves: tf.stack(leaves), *elements)
@@ -104,15 +104,15 @@ def _any_shape(leaf: Any) -> Any:
     return tf.TensorSpec([None] * len(leaf.shape), leaf.dtype)
 
 
-def tupled(element: Any) -> Any:
+def as_tuples(element: Any) -> Any:
     """Return a batch with tuples for lists, and without missing weights.
 
     tf.data takes a list for one tensor.
     """
     if isinstance(element, list | tuple):
-        return tuple(tupled(part) for part in element if part is not None)
+        return tuple(as_tuples(part) for part in element if part is not None)
     if isinstance(element, dict):
-        return {name: tupled(part) for name, part in element.items()}
+        return {name: as_tuples(part) for name, part in element.items()}
     return element
 
 
@@ -120,15 +120,15 @@ def first_rows(elements: Iterable[Any], most: int, most_bytes: int) -> Iterator[
     """Yield batches until there are so many samples, the last one cut to fit."""
     left, left_bytes = most, most_bytes
     for element in elements:
-        count = min(rows(element), left)
-        yield _cut(element, count)
+        count = min(batch_rows(element), left)
+        yield _cut_element(element, count)
         left -= count
-        left_bytes -= size_bytes(element)
+        left_bytes -= element_bytes(element)
         if left <= 0 or left_bytes <= 0:
             return
 
 
-def _cut(element: Any, count: int) -> Any:
+def _cut_element(element: Any, count: int) -> Any:
     import tensorflow as tf
 
     def cut(leaf: Any) -> Any:
@@ -137,4 +137,12 @@ def _cut(element: Any, count: int) -> Any:
             return tf.sparse.slice(leaf, [0] * len(shape), shape)
         return leaf[:count]
 
-    return element if rows(element) == count else tf.nest.map_structure(cut, element)
+    return element if batch_rows(element) == count else tf.nest.map_structure(cut, element)
+
+
+def describe_value(value: object) -> str:
+    """Return what something is, for a message."""
+    if isinstance(value, tuple | list):
+        inner = ", ".join(type(part).__name__ for part in value[:5])
+        return f"a {type(value).__name__} of {len(value)} ({inner})"
+    return "nothing (None)" if value is None else f"a {type(value).__name__}"

@@ -1,32 +1,43 @@
-"""Comes to the user's model and data: finds their function, calls it, looks at what it gave."""
+"""In a trial's process: loads TensorFlow, finds the user's function, builds the model with one
+setting.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import importlib
 import inspect
 import os
 import pickle
+import signal
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from quickfit.errors import ModelError
-from quickfit.tuning.trials.orders import Order
-from quickfit.tuning.trials.recipes import Kind
+from quickfit.tuning.numerics.guard import require_tensorflow
+from quickfit.tuning.trials import resources
+from quickfit.tuning.trials.batch_elements import describe_value
+from quickfit.tuning.trials.feeds import BatchFeed, in_memory, make_feed, reset_seeds
+from quickfit.tuning.trials.settings import RecipeKind, Setting, TrialOrder
 
 # As `fit` has it.
 DEFAULT_BATCH = 32
 _BATCH_NAMES = ("batch_size", "batch")
 
 
-class Built(NamedTuple):
+class BuiltModel(NamedTuple):
     """What the user's function returned."""
 
     model: Any  # a Keras model; Keras tells no types
     data: Any  # what `fit` takes
 
 
-class Builder:
+class ModelBuilder:
     """The user's function, found once and called as often as needed.
 
     Args:
@@ -36,10 +47,10 @@ class Builder:
         ModelError: it is not there, or cannot be called.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: TrialOrder) -> None:
         self._name = order.name
         self._batch_size = order.batch_size
-        self._function = _found(order)
+        self._function = _find_function(order)
         self._batch_name = _batch_parameter(self._function, self._name)
 
     @property
@@ -52,7 +63,7 @@ class Builder:
             default = inspect.signature(self._function).parameters[self._batch_name].default
         return default if isinstance(default, int) else DEFAULT_BATCH
 
-    def build(self, batch: int | None) -> Built:
+    def build(self, batch: int | None) -> BuiltModel:
         """Call the function.
 
         Args:
@@ -62,10 +73,10 @@ class Builder:
             ModelError: it returned something else than a compiled model and data.
         """
         options = {self._batch_name: batch or self.own_batch} if self._batch_name else {}
-        return checked(self._function(**options), self._name)
+        return check_built(self._function(**options), self._name)
 
 
-def checked(returned: Any, name: str) -> Built:  # Any: the user's
+def check_built(returned: Any, name: str) -> BuiltModel:  # Any: the user's
     """Return what a function gave as a model and data.
 
     Raises:
@@ -80,17 +91,18 @@ def checked(returned: Any, name: str) -> Built:  # Any: the user's
             returned = (model, tuple(arrays))
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise ModelError(
-            f"{name} returned {described(returned)}. It must return two things, a compiled model "
-            "and its data:\n    return model, dataset\nor\n    return model, (x, y)"
+            f"{name} returned {describe_value(returned)}. It must return two things, a compiled "
+            "model and its data:\n    return model, dataset\nor\n    return model, (x, y)"
         )
     model, data = returned
     if not isinstance(model, keras.Model):
         raise ModelError(
-            f"the first thing {name} returned is {described(model)}, not a Keras model. Write:\n"
+            f"the first thing {name} returned is {describe_value(model)}, not a Keras model. "
+            "Write:\n"
             "    return model, dataset"
         )
     require_compiled(model, f"the model of {name}")
-    return Built(model, data)
+    return BuiltModel(model, data)
 
 
 def require_compiled(model: Any, what: str) -> None:
@@ -106,7 +118,7 @@ def require_compiled(model: Any, what: str) -> None:
     import keras
 
     if not isinstance(model, keras.Model):
-        raise ModelError(f"{what} is {described(model)}, not a Keras model.")
+        raise ModelError(f"{what} is {describe_value(model)}, not a Keras model.")
     if not getattr(model, "compiled", False):
         raise ModelError(
             f"{what} is not compiled. Where it is made, add a line like\n"
@@ -114,26 +126,18 @@ def require_compiled(model: Any, what: str) -> None:
         )
 
 
-def described(value: object) -> str:
-    """Return what something is, for a message."""
-    if isinstance(value, tuple | list):
-        inner = ", ".join(type(part).__name__ for part in value[:5])
-        return f"a {type(value).__name__} of {len(value)} ({inner})"
-    return "nothing (None)" if value is None else f"a {type(value).__name__}"
+def _find_function(order: TrialOrder) -> Callable[..., Any]:
+    if order.kind is RecipeKind.NAME:
+        return _import_function(order.name)
+    if order.kind is RecipeKind.MODEL:
+        from quickfit.tuning.trials.saving import load_saved
 
-
-def _found(order: Order) -> Callable[..., Any]:
-    if order.kind is Kind.NAME:
-        return _imported(order.name)
-    if order.kind is Kind.MODEL:
-        from quickfit.tuning.trials.saving import load
-
-        return lambda: load(order.path)
+        return lambda: load_saved(order.path)
     function: Callable[..., Any] = pickle.loads(order.path.read_bytes())
     return function
 
 
-def _imported(name: str) -> Callable[..., Any]:
+def _import_function(name: str) -> Callable[..., Any]:
     module_name, _, attributes = name.partition(":")
     try:
         found: Any = importlib.import_module(module_name)
@@ -141,34 +145,34 @@ def _imported(name: str) -> Callable[..., Any]:
         missing = error.name or ""
         if module_name != missing and not module_name.startswith(f"{missing}."):
             raise  # something that their module imports
-        raise ModelError(_no_module(module_name, missing)) from None
+        raise ModelError(_no_module_error(module_name, missing)) from None
     for attribute in attributes.split("."):
         if not hasattr(found, attribute):
-            raise ModelError(_no_function(module_name, attribute, dir(found)))
+            raise ModelError(_no_function_error(module_name, attribute, dir(found)))
         found = getattr(found, attribute)
     if not callable(found):
-        raise ModelError(f"{name} is {described(found)}, not a function.")
+        raise ModelError(f"{name} is {describe_value(found)}, not a function.")
     function: Callable[..., Any] = found
     return function
 
 
-def _no_module(module_name: str, missing: str) -> str:
+def _no_module_error(module_name: str, missing: str) -> str:
     here = os.getcwd()
     files = [file[:-3] for file in os.listdir(here) if file.endswith(".py")]
     return (
         f"there is no module {missing!r} (for {module_name}), looked for from {here}."
-        f"{_near(missing, files)}\nGo to the folder that holds it, and try again."
+        f"{_near_names(missing, files)}\nGo to the folder that holds it, and try again."
     )
 
 
-def _no_function(module_name: str, attribute: str, names: list[str]) -> str:
+def _no_function_error(module_name: str, attribute: str, names: list[str]) -> str:
     return (
-        f"{module_name} has no function {attribute!r}.{_near(attribute, names)}\n"
+        f"{module_name} has no function {attribute!r}.{_near_names(attribute, names)}\n"
         "Name a function that returns a compiled model and its data."
     )
 
 
-def _near(name: str, names: list[str]) -> str:
+def _near_names(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=3)
     return f" There is: {', '.join(near)}." if near else ""
 
@@ -192,3 +196,188 @@ def _batch_parameter(function: Callable[..., Any], name: str) -> str | None:
             "function without arguments, or with batch_size alone, that calls it."
         )
     return batch
+
+
+class AssembledTraining(NamedTuple):
+    """What a trial trains, and on what."""
+
+    model: Any  # a Keras model; Keras tells no types
+    feed: BatchFeed
+
+
+class TrainingAssembler:
+    """Makes the same model and data as often as needed.
+
+    Args:
+        order: what to build, and with which setting.
+
+    Raises:
+        ModelError: the user's function is not there, or cannot be called.
+    """
+
+    def __init__(self, order: TrialOrder) -> None:
+        reset_seeds()
+        self._order = order
+        self._builder = ModelBuilder(order)
+
+    def assemble(self, *, keeps_input: bool = False) -> AssembledTraining:
+        """Make everything from the first seed.
+
+        Args:
+            keeps_input: feed the user's own data even where the setting has them in memory.
+
+        Raises:
+            ModelError: what the user's function returned cannot be tried with this setting.
+        """
+        setting = self._order.setting
+        built = self._built(setting)
+        check_threads(setting)
+        _change_compiling(built.model, setting)
+        feed = make_feed(built.data, setting.batch, self._builder.own_batch)
+        _require_labels(built.model, feed)
+        if setting.in_memory and not keeps_input:
+            feed = in_memory(feed)
+        return AssembledTraining(built.model, feed)
+
+    def _built(self, setting: Setting) -> BuiltModel:
+        reset_seeds()
+        built = self._builder.build(setting.batch)
+        return built if setting.policy is None else self._in_policy(built, setting.policy)
+
+    def _in_policy(self, built: BuiltModel, policy: str) -> BuiltModel:
+        import keras
+
+        from quickfit.tuning.precision import apply_precision
+
+        try:
+            return BuiltModel(apply_precision(built.model, policy), built.data)
+        except ModelError:
+            if self._order.kind is RecipeKind.MODEL:
+                raise
+        # A subclassed model takes the policy only while it is made.
+        keras.config.set_dtype_policy(policy)
+        reset_seeds()
+        return self._builder.build(self._order.setting.batch)
+
+
+def _require_labels(model: Any, feed: BatchFeed) -> None:
+    import keras
+
+    own = keras.Model
+    is_plain = type(model).train_step is own.train_step and (
+        type(model).compute_loss is own.compute_loss
+    )
+    if is_plain and model.loss is not None and not feed.has_labels:
+        raise ModelError(
+            f"the data are inputs alone, and the loss of the model ({_loss_name(model)}) needs "
+            "labels too. Return batches or arrays of (x, y); for an autoencoder, (x, x)."
+        )
+
+
+def _loss_name(model: Any) -> str:
+    loss = model.loss
+    return loss if isinstance(loss, str) else str(getattr(loss, "name", type(loss).__name__))
+
+
+def _change_compiling(model: Any, setting: Setting) -> None:
+    """Set how the step is compiled; optimizer, losses and metrics stay the objects they are."""
+    if setting.jit is not None:
+        if setting.jit and model.run_eagerly:
+            raise ModelError(
+                "the model is compiled with run_eagerly=True, so XLA has nothing to compile. "
+                "Remove run_eagerly=True first: it costs more than XLA can gain."
+            )
+        model.jit_compile = setting.jit
+        if bool(model.jit_compile) != setting.jit:
+            raise ModelError("a layer of this model does not support XLA (supports_jit=False).")
+    if setting.steps_per_execution is not None:
+        model.steps_per_execution = setting.steps_per_execution
+    model.train_function = None
+    model.test_function = None
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def be_harmless(parent: int) -> None:
+    """End with the process that asked, and be the first to go where memory runs out."""
+    if sys.platform.startswith("linux"):
+        # Also ends a child that is stopped, which a closed pipe does not.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
+def load_tensorflow(order: TrialOrder) -> int:
+    """Load TensorFlow, set its threads and the limit; return the memory that it all holds.
+
+    Raises:
+        ModelError: TensorFlow is not installed.
+    """
+    try:
+        import keras
+        import tensorflow as tf
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"{error.name} is not installed for {sys.executable}.\n"
+            "Install it: pip install 'quickfit[cpu]', or 'quickfit[gpu]' for a GPU"
+        ) from None
+    require_tensorflow("A trial", keras.config.backend())
+    redirect_dataset_caches(order.scratch)
+    _set_threads(order.setting)
+    if order.limit_bytes is not None:
+        tf.constant(0) + 1  # starts the runtime, whose threads have stacks
+        resources.limit_growth(order.limit_bytes)
+    return resources.held_bytes()
+
+
+def _set_threads(setting: Setting) -> None:
+    import tensorflow as tf
+
+    if setting.intra_threads is not None:
+        tf.config.threading.set_intra_op_parallelism_threads(setting.intra_threads)
+    if setting.inter_threads is not None:
+        tf.config.threading.set_inter_op_parallelism_threads(setting.inter_threads)
+
+
+def check_threads(setting: Setting) -> None:
+    """See that the user's code has left the threads as the setting has them.
+
+    Raises:
+        ModelError: it has set them itself.
+    """
+    import tensorflow as tf
+
+    threading = tf.config.threading
+    for wanted, found, what in (
+        (setting.intra_threads, threading.get_intra_op_parallelism_threads(), "intra"),
+        (setting.inter_threads, threading.get_inter_op_parallelism_threads(), "inter"),
+    ):
+        if wanted is not None and wanted != found:
+            raise ModelError(
+                f"your code sets the {what}-op threads to {found} itself, so {wanted} cannot be "
+                f"tried. Remove its call of tf.config.threading.set_{what}_op_parallelism_threads."
+            )
+
+
+def redirect_dataset_caches(scratch: Path) -> None:
+    """Let `Dataset.cache(filename)` write to a scratch folder.
+
+    A trial ends in the middle of an epoch and leaves a half-written cache with its lock file,
+    which would keep the user's next run from starting. One that is complete is only read.
+    """
+    import tensorflow as tf
+
+    original = tf.data.Dataset.cache
+    numbers = count()
+
+    def cache(self: Any, filename: Any = "", name: str | None = None) -> Any:  # Any: the user's
+        if isinstance(filename, str | os.PathLike) and os.fspath(filename):
+            if not os.path.exists(f"{os.fspath(filename)}.index"):
+                filename = scratch / f"cache-{next(numbers)}"
+            filename = os.fspath(filename)
+        return original(self, filename, name)
+
+    tf.data.Dataset.cache = cache

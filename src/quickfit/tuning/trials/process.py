@@ -1,10 +1,11 @@
-"""A child process behind two pipes: whatever it does, its parent goes on."""
+"""A child process behind two pipes, and what its end means; its parent goes on in any case."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -12,13 +13,13 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quickfit.tuning.trials import endings
-from quickfit.tuning.trials.answers import Failure, TrialFailed
-from quickfit.tuning.trials.endings import Circumstances
-from quickfit.tuning.trials.holdings import Holdings
+from quickfit.tuning.trials.resources import HeldMemory, MemoryWatch
+from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
+from quickfit.units import seconds, size
 
 # A process that the child started may hold its pipe open: so often it is looked whether the
 # child itself still lives.
@@ -33,7 +34,7 @@ _NEW_LOCK = "new.lock"
 _END_S = 5.0
 
 
-class Child:
+class ChildProcess:
     """One process, started in its own session so that Ctrl-C reaches its parent alone.
 
     Args:
@@ -57,10 +58,10 @@ class Child:
         self._step_bytes = 0
         self._log = log
         self._limit_bytes = limit_bytes
-        self._kills = endings.memory_kills()
+        self._kills = memory_kills()
         self._rest = b""
         self._failure: TrialFailed | None = None
-        held = hold(log.parent)
+        held = hold_folder(log.parent)
         theirs_in, self._commands = os.pipe()
         self._answers, theirs_out = os.pipe()
         try:
@@ -76,14 +77,14 @@ class Child:
                     start_new_session=True,
                 )
         except BaseException:
-            _close(self._commands, self._answers, held)
+            _close_pipes(self._commands, self._answers, held)
             raise
         finally:
-            _close(theirs_in, theirs_out)
-        self._holdings = Holdings(self._process.pid, limit_bytes)
+            _close_pipes(theirs_in, theirs_out)
+        self._holdings = MemoryWatch(self._process.pid, limit_bytes)
         # Also when nobody closes it, and at the end of the interpreter.
         self._end = weakref.finalize(
-            self, _end, os.getpid(), self._process, self._commands, self._answers, held
+            self, _end_process, os.getpid(), self._process, self._commands, self._answers, held
         )
 
     @property
@@ -112,7 +113,7 @@ class Child:
             message = self._message(patience_s)
             kind = message["kind"]
             if kind == "failed":
-                failure = Failure(message["failure"])
+                failure = TrialFailure(message["failure"])
                 raise self._failed(TrialFailed(failure, str(message["text"])))
             if kind != "alive":
                 return message
@@ -129,7 +130,7 @@ class Child:
 
     def end(self) -> None:
         """End the child and everything it started in its group; any number of times."""
-        self._failed(TrialFailed(Failure.CRASHED, "the trial was closed."))
+        self._failed(TrialFailed(TrialFailure.CRASHED, "the trial was closed."))
 
     def _message(self, patience_s: float) -> dict[str, Any]:
         if self._failure is not None:
@@ -141,16 +142,16 @@ class Child:
                 raise TypeError
             return dict(message)
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise self._failed(endings.garbled(line, self._known())) from None
+            raise self._failed(explain_garbled(line, self._known())) from None
 
     def _line(self, patience_s: float) -> bytes:
         until_s = time.monotonic() + patience_s
         while b"\n" not in self._rest:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
-                raise self._failed(endings.hung(patience_s, self._known()))
+                raise self._failed(explain_hang(patience_s, self._known()))
             if len(self._rest) > _LINE_BYTES:
-                raise self._failed(endings.garbled(self._rest, self._known()))
+                raise self._failed(explain_garbled(self._rest, self._known()))
             self._read(min(left_s, _LOOK_S))
         line, _, self._rest = self._rest.partition(b"\n")
         return line
@@ -166,16 +167,16 @@ class Child:
                 return
             has_ended = True
         if has_ended:
-            raise self._failed(endings.ended(self._returncode(), self._known()))
+            raise self._failed(explain_end(self._returncode(), self._known()))
 
     def _returncode(self) -> int:
         try:
             return self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
-            raise self._failed(endings.hung(_END_S, self._known())) from None
+            raise self._failed(explain_hang(_END_S, self._known())) from None
 
-    def _known(self) -> Circumstances:
-        return Circumstances(
+    def _known(self) -> ChildCircumstances:
+        return ChildCircumstances(
             self._phase,
             self._log,
             self._limit_bytes,
@@ -196,7 +197,7 @@ class Child:
                 os.killpg(self._process.pid, number)
 
 
-def hold(folder: Path) -> int:
+def hold_folder(folder: Path) -> int:
     """Mark a scratch folder as one that is in use, for as long as this process lives.
 
     Returns:
@@ -210,7 +211,7 @@ def hold(folder: Path) -> int:
     return descriptor
 
 
-def _end(owner: int, process: subprocess.Popen[bytes], *descriptors: int) -> None:
+def _end_process(owner: int, process: subprocess.Popen[bytes], *descriptors: int) -> None:
     if os.getpid() != owner:
         return  # a fork of the process that started it
     # The group outlives its first process where that has started others.
@@ -218,9 +219,180 @@ def _end(owner: int, process: subprocess.Popen[bytes], *descriptors: int) -> Non
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):  # one that waits for a broken disk
         process.wait(_END_S)
-    _close(*descriptors)
+    _close_pipes(*descriptors)
 
 
-def _close(*descriptors: int) -> None:
+def _close_pipes(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+# What libraries write when an allocation fails, just before they end the process.
+_MEMORY_WORDS = (
+    "bad_alloc",
+    "bad_array_new_length",
+    "out of memory",
+    "cannot allocate memory",
+    "failed to allocate",
+    "resource exhausted",
+    "resource_exhausted",
+    "memoryerror",
+)
+# With a limit on memory these are how libraries fail that do not look at what they were given,
+# but also how programs fail that have an error.
+_SIGNALS_OF_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+# From this share of the limit on, one of these signals is taken for a lack of memory; from the
+# lower one on, that is possible: a single large piece may have been refused.
+_NEAR_LIMIT, _TOWARDS_LIMIT = 0.7, 0.25
+# Progress bars, native stacks, and what TensorFlow tells of itself at the start.
+_NOISE = re.compile(r"━|^Epoch \d+/\d+$|^I0000 |^WARNING: All log messages before absl|^ +@ +0x")
+_TAIL_LINES = 12
+_TAIL_BYTES = 8192
+_LINE_CHARS = 300
+
+
+@dataclass(frozen=True)
+class ChildCircumstances:
+    """What is known about a child that ended.
+
+    Args:
+        phase: what it was doing.
+        log: the file with everything it wrote.
+        limit_bytes: the limit on its memory, if any.
+        kills: what `memory_kills` returned before it started.
+        held: the most memory that was seen of it.
+        step_bytes: what a step of its model holds at least; 0 where that is not known.
+    """
+
+    phase: str
+    log: Path
+    limit_bytes: int | None
+    kills: int | None
+    held: HeldMemory = field(default_factory=HeldMemory)
+    step_bytes: int = 0
+
+
+def explain_end(returncode: int, known: ChildCircumstances) -> TrialFailed:
+    """Return what the end of a child means."""
+    log = last_lines(known.log)
+    number = returncode - 128 if returncode > 128 else -returncode  # a shell's way to tell it
+    if returncode < 0 or returncode == 128 + signal.SIGKILL:
+        failure, text = _explain_signal(number, known)
+    else:
+        failure = TrialFailure.CRASHED
+        text = f"the process ended by itself with exit code {returncode}"
+    return TrialFailed(failure, _explain_failure(text, known, log))
+
+
+def explain_hang(patience_s: float, known: ChildCircumstances) -> TrialFailed:
+    """Return what it means that a child gave no sign of life."""
+    text = f"the process gave no sign of life for {seconds(patience_s)}, and was ended"
+    return TrialFailed(TrialFailure.HUNG, _explain_failure(text, known, last_lines(known.log)))
+
+
+def explain_garbled(line: bytes, known: ChildCircumstances) -> TrialFailed:
+    """Return what it means that something else than an answer came."""
+    shown = line[:100].decode(errors="replace")
+    text = f"the process wrote {shown!r} in place of an answer"
+    return TrialFailed(TrialFailure.CRASHED, _explain_failure(text, known, last_lines(known.log)))
+
+
+def _explain_signal(number: int, known: ChildCircumstances) -> tuple[TrialFailure, str]:
+    name = _signal_name(number)
+    if number == signal.SIGKILL:
+        return _explain_kill(known)
+    # Native stacks may follow the words.
+    written = _log_tail(known.log).lower()
+    if any(word in written for word in _MEMORY_WORDS):
+        return TrialFailure.OUT_OF_MEMORY, f"memory ran out: the process was ended by {name}"
+    if known.limit_bytes is not None and number in _SIGNALS_OF_MEMORY:
+        return _under_limit(name, known.limit_bytes, known)
+    return TrialFailure.CRASHED, f"the process was ended by {name}"
+
+
+def _under_limit(
+    name: str, limit_bytes: int, known: ChildCircumstances
+) -> tuple[TrialFailure, str]:
+    """Return what a signal means that told nothing of memory, where memory is limited.
+
+    oneDNN does not look whether it got what it asked for: it ends by SIGSEGV without a word, and
+    long before the limit where a single tensor is larger than all that is left.
+    """
+    held, limit = known.held, size(limit_bytes)
+    text = f"the process was ended by {name}"
+    had = f"it held {size(held.peak_bytes)}; the limit is {limit} beyond Python and TensorFlow"
+    if held.limit_share >= _NEAR_LIMIT:
+        return TrialFailure.OUT_OF_MEMORY, f"{text} near its memory limit: {had}"
+    if known.step_bytes >= _NEAR_LIMIT * limit_bytes:
+        needed = f"the outputs of its layers alone need {size(known.step_bytes)} in a step"
+        return TrialFailure.OUT_OF_MEMORY, f"{text}: {needed}, and {limit} is its limit"
+    if max(held.limit_share, known.step_bytes / limit_bytes) >= _TOWARDS_LIMIT:
+        return TrialFailure.CRASHED, f"{text}; its memory limit may be the reason: {had}"
+    return TrialFailure.CRASHED, f"{text}; {had}" if held.peak_bytes else text
+
+
+def _explain_kill(known: ChildCircumstances) -> tuple[TrialFailure, str]:
+    kills = memory_kills()
+    if kills is None or known.kills is None:
+        return (
+            TrialFailure.OUT_OF_MEMORY,
+            "the process was ended by SIGKILL, which is how the kernel ends one that takes too "
+            "much memory (this system does not count them: it may have been somebody else)",
+        )
+    if kills > known.kills:
+        return TrialFailure.OUT_OF_MEMORY, "the kernel ended the process because memory ran out"
+    return (
+        TrialFailure.CRASHED,
+        "the process was ended by SIGKILL, and the kernel has ended none for memory since it "
+        "started: it was somebody else, for example a batch system",
+    )
+
+
+def memory_kills() -> int | None:
+    """Return how many processes the kernel has ended for memory, or None if it does not say."""
+    counts = [_read_counter(Path("/proc/vmstat"), "oom_kill")]
+    counts += [_read_counter(folder / "memory.events", "oom_kill") for folder in _own_groups()]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _own_groups() -> list[Path]:
+    root = Path("/sys/fs/cgroup")
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            if line.startswith("0::"):
+                return [root / line[3:].lstrip("/")]
+    return []
+
+
+def _read_counter(file: Path, name: str) -> int | None:
+    with suppress(OSError, ValueError):
+        for line in file.read_text().splitlines():
+            if line.startswith(f"{name} "):
+                return int(line.split()[1])
+    return None
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def last_lines(log: Path) -> str:
+    """Return the end of what a child wrote, without progress bars."""
+    lines = _log_tail(log).splitlines()
+    kept = [line[:_LINE_CHARS] for line in lines if line.strip() and not _NOISE.search(line)]
+    return "\n".join(kept[-_TAIL_LINES:])
+
+
+def _log_tail(log: Path) -> str:
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - _TAIL_BYTES, 0))
+        return file.read().decode(errors="replace")
+    return ""
+
+
+def _explain_failure(text: str, known: ChildCircumstances, log: str) -> str:
+    sentence = f"while {known.phase}, {text}."
+    return f"{sentence}\nIt wrote last:\n{log}" if log else sentence

@@ -1,8 +1,10 @@
-"""What a trial changes about the way a model is trained."""
+"""What goes to a trial and comes back: settings, recipes, orders, answers and failures."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 
@@ -50,3 +52,179 @@ class Setting:
     def from_json(cls, plain: dict[str, Any]) -> Setting:
         """Return what `as_json` gave."""
         return cls(**plain)
+
+
+class RecipeKind(StrEnum):
+    """Where the model and the data come from."""
+
+    NAME = "name"
+    FUNCTION = "function"
+    MODEL = "model"
+
+
+@dataclass(frozen=True)
+class TrialRecipe:
+    """What every child of a comparison builds anew.
+
+    Args:
+        kind: where it comes from.
+        name: what to call it in messages; for `Kind.NAME` also where it is.
+        cwd: the folder the child works in.
+        payload: a function, pickled.
+        folder: holds samples of the data, and for `Kind.MODEL` the saved model.
+        batch_size: samples per step where the data are arrays; 32 as `fit` has it otherwise.
+    """
+
+    kind: RecipeKind
+    name: str
+    cwd: Path
+    payload: bytes = b""
+    folder: Path | None = None
+    batch_size: int | None = None
+
+    @property
+    def keeps_input(self) -> bool:
+        """Whether the child's input is the user's own pipeline, not samples kept of it."""
+        return self.folder is None
+
+
+@dataclass(frozen=True)
+class TrialOrder:
+    """One recipe and one setting, as a child knows them.
+
+    Args:
+        kind: where the model and the data come from.
+        name: what to call it in messages; for `Kind.NAME` also where it is.
+        path: of the pickled function, or of the folder with the model and its data.
+        batch_size: samples per step where the data are arrays.
+        setting: what is different from the user's own way.
+        scratch: a folder that is removed afterwards.
+        limit_bytes: how much memory may be taken beyond what Python and TensorFlow need.
+        parent: the number of the process that asked.
+    """
+
+    kind: RecipeKind
+    name: str
+    path: Path
+    batch_size: int | None
+    setting: Setting
+    scratch: Path
+    limit_bytes: int | None
+    parent: int
+
+
+def read_order(plain: dict[str, Any]) -> TrialOrder:  # Any: JSON
+    """Return the order that came as JSON."""
+    recipe = plain["recipe"]
+    return TrialOrder(
+        kind=RecipeKind(recipe["kind"]),
+        name=recipe["name"],
+        path=Path(recipe["path"]),
+        batch_size=recipe["batch_size"],
+        setting=Setting.from_json(plain["setting"]),
+        scratch=Path(plain["scratch"]),
+        limit_bytes=plain["limit_bytes"],
+        parent=plain["parent"],
+    )
+
+
+class DataKind(StrEnum):
+    """What the user's data are, which is where their batch size is set."""
+
+    DATASET = "tf.data"
+    ARRAYS = "arrays"
+    PY_DATASET = "PyDataset"
+
+
+@dataclass(frozen=True)
+class TrialReady:
+    """A trial that has built its model and run its first steps.
+
+    Args:
+        batch: samples per step, really fed.
+        samples: in the data set, or None where it does not say.
+        build_s: until the model and the data were there.
+        compile_s: what the first call took beyond a later one: tracing, and XLA's compiling.
+        step_s: one step after that, roughly.
+        parameters: of the model.
+        peak_bytes: the most memory the process held so far.
+        base_bytes: what it held before there was a model: Python and TensorFlow alone.
+        data_kind: a value of `DataKind`; None where it is not known.
+        optimizer: the name of the model's optimizer in `keras.optimizers`, if it is one of those.
+        learning_rate: of it, where that is a plain number.
+        is_nan: the loss was not a number after the very first step.
+        own: what the model was compiled with, by the names of `Setting`.
+    """
+
+    batch: int
+    samples: int | None
+    build_s: float
+    compile_s: float
+    step_s: float
+    parameters: int
+    peak_bytes: int
+    base_bytes: int = 0
+    data_kind: str | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    is_nan: bool = False
+    own: dict[str, Any] = field(default_factory=dict)  # plain values of any type
+
+
+@dataclass(frozen=True)
+class TrialBlock:
+    """Some steps in a row, without the first moments after a pause."""
+
+    steps: int
+    samples: int
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+    @property
+    def sample_s(self) -> float:
+        """Wall time of one sample."""
+        return self.wall_s / self.samples
+
+    @property
+    def sample_cpu_s(self) -> float:
+        """CPU time of one sample."""
+        return self.cpu_s / self.samples
+
+
+@dataclass(frozen=True)
+class TrialLearned:
+    """How far a training came: the loss on the same samples for every setting.
+
+    Args:
+        samples: trained on since the first weights.
+        before: the loss with the first weights.
+        after: the loss now.
+    """
+
+    samples: int
+    before: float
+    after: float
+
+
+class TrialFailure(StrEnum):
+    """How a trial can end."""
+
+    OUT_OF_MEMORY = "out of memory"
+    HUNG = "hung"
+    CRASHED = "crashed"
+    ERROR = "error"
+
+
+class TrialFailed(Exception):  # noqa: N818 - it is an answer about one setting, not our failure
+    """A trial did not come to its end.
+
+    Args:
+        failure: how.
+        text: what is known: the child's own traceback, the signal, the last lines it wrote.
+    """
+
+    def __init__(self, failure: TrialFailure, text: str) -> None:
+        super().__init__(f"{failure}: {text}")
+        self.failure = failure
+        self.text = text

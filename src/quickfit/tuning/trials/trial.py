@@ -1,21 +1,30 @@
-"""One child process that trains a model with one setting, on command."""
+"""One child process that trains a model with one setting, on command, in a scratch folder."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from threading import Event, Timer
+from typing import Any, Protocol, Self
 
-from quickfit.tuning.trials.answers import Block, Learned, Ready
-from quickfit.tuning.trials.process import Child
-from quickfit.tuning.trials.recipes import Kind, Recipe
-from quickfit.tuning.trials.settings import Setting
+from quickfit.tuning.trials.process import LOCK, ChildProcess, hold_folder
+from quickfit.tuning.trials.settings import (
+    RecipeKind,
+    Setting,
+    TrialBlock,
+    TrialLearned,
+    TrialReady,
+    TrialRecipe,
+)
 
 # A program without a file: the user's modules are imported by it, and never run as __main__.
 _PROGRAM = (
@@ -46,7 +55,7 @@ class Trial:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: TrialRecipe,
         setting: Setting,
         *,
         limit_bytes: int | None = None,
@@ -58,9 +67,9 @@ class Trial:
         self._limit_bytes = limit_bytes
         self._patience_s = patience_s
         self._env = {**_ENVIRONMENT, **os.environ, **(env or {})}
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._scratch: Path | None = None
-        self._ready: Ready | None = None
+        self._ready: TrialReady | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -79,9 +88,9 @@ class Trial:
             return
         self._scratch = Path(tempfile.mkdtemp(prefix="quickfit-trial-"))
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
-        here = [str(self.recipe.cwd)] if self.recipe.kind is Kind.NAME else []
+        here = [str(self.recipe.cwd)] if self.recipe.kind is RecipeKind.NAME else []
         path = json.dumps([*here, *sys.path])
-        self._child = Child(
+        self._child = ChildProcess(
             [sys.executable, "-c", _PROGRAM, path],
             cwd=self.recipe.cwd,
             env=self._env,
@@ -90,7 +99,7 @@ class Trial:
         )
         self._child.send(self._order(self._scratch))
 
-    def ready(self) -> Ready:
+    def ready(self) -> TrialReady:
         """Wait until the model is built and traced and the first steps are done.
 
         Raises:
@@ -98,10 +107,10 @@ class Trial:
         """
         if self._ready is None:
             self.start()
-            self._ready = Ready(**self._answer())
+            self._ready = TrialReady(**self._answer())
         return self._ready
 
-    def run(self, steps: int) -> Block:
+    def run(self, steps: int) -> TrialBlock:
         """Train for some steps.
 
         Args:
@@ -110,9 +119,9 @@ class Trial:
         Raises:
             TrialFailed: it came to nothing.
         """
-        return Block(**self._asked({"do": "run", "steps": steps}))
+        return TrialBlock(**self._asked({"do": "run", "steps": steps}))
 
-    def learn(self, samples: int) -> Learned:
+    def learn(self, samples: int) -> TrialLearned:
         """Train from the first weights on the data from its beginning; see how far it comes.
 
         Args:
@@ -121,7 +130,7 @@ class Trial:
         Raises:
             TrialFailed: it came to nothing.
         """
-        return Learned(**self._asked({"do": "learn", "samples": samples}))
+        return TrialLearned(**self._asked({"do": "learn", "samples": samples}))
 
     def close(self) -> None:
         """End the child and remove its scratch folder; any number of times."""
@@ -149,7 +158,7 @@ class Trial:
     def _order(self, scratch: Path) -> dict[str, Any]:
         recipe = self.recipe
         payload = scratch / "function.pickle"
-        if recipe.kind is Kind.FUNCTION:
+        if recipe.kind is RecipeKind.FUNCTION:
             payload.write_bytes(recipe.payload)
         return {
             "parent": os.getpid(),
@@ -159,7 +168,83 @@ class Trial:
             "recipe": {
                 "kind": recipe.kind,
                 "name": recipe.name,
-                "path": str(payload if recipe.kind is Kind.FUNCTION else recipe.folder),
+                "path": str(payload if recipe.kind is RecipeKind.FUNCTION else recipe.folder),
                 "batch_size": recipe.batch_size,
             },
         }
+
+
+_OWN = "quickfit-tune-"
+PREFIXES = (_OWN, "quickfit-trial-", "quickfit-fix-")
+
+
+@contextmanager
+def scratch_folder(prefix: str = _OWN) -> Iterator[Path]:
+    """Give an empty folder, and remove it in the end; first remove those left by dead processes.
+
+    Args:
+        prefix: how its name begins, one of `PREFIXES`.
+    """
+    sweep_folders(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as place:
+        held = hold_folder(Path(place))
+        try:
+            inner = Path(place) / "kept"
+            inner.mkdir()
+            yield inner
+        finally:
+            os.close(held)
+
+
+def sweep_folders(place: Path) -> None:
+    """Remove our folders whose processes were killed, and so could not remove them.
+
+    Only folders of this user that have the lock file, and where nobody holds its lock: the kernel
+    lets go of it when a process ends, however it ends, and in whichever container.
+    """
+    for prefix in PREFIXES:
+        for folder in place.glob(f"{prefix}*"):
+            with suppress(OSError):  # somebody else's, gone meanwhile, or in use
+                _remove_unused(folder)
+
+
+def _remove_unused(folder: Path) -> None:
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        return
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+class Killable(Protocol):
+    """A trial with a process of its own, whose number is that of its group."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process; None where there is none."""
+
+
+@contextmanager
+def end_after(trial: Killable, seconds: float) -> Iterator[Event]:
+    """End a trial that is still at work after so long; the event tells that it was.
+
+    A trial that shows signs of life has not hung, and would be waited for as long as it takes.
+    """
+    is_over = Event()
+
+    def end() -> None:
+        is_over.set()
+        if trial.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(trial.pid, signal.SIGKILL)
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield is_over
+    finally:
+        timer.cancel()

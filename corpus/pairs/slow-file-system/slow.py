@@ -1,0 +1,39 @@
+"""Images are read one by one from a folder that is mounted from elsewhere.
+
+It suffers where DATA is a folder on NFS, SMB, 9p or FUSE; on a local disk it trains as it should.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(0)
+folder = Path(os.environ.get("DATA") or tempfile.mkdtemp())
+for number in range(256):
+    pixels = np.random.default_rng(number).integers(0, 255, (64, 64, 3), "uint8")
+    file = folder / f"{number}.png"
+    if not file.exists():
+        file.write_bytes(tf.io.encode_png(pixels).numpy())
+
+
+def load(path):
+    image = tf.io.decode_png(tf.io.read_file(path), channels=3)
+    return tf.cast(tf.reshape(image, (64, 64, 3)), tf.float32) / 255.0, 0.0
+
+
+ds = tf.data.Dataset.list_files(f"{folder}/*.png", seed=0)
+ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
+model = keras.Sequential(
+    [
+        keras.Input((64, 64, 3)),
+        keras.layers.Conv2D(8, 3, strides=2, activation="relu"),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(1),
+    ]
+)
+model.compile("adam", loss="mse")
+model.fit(ds, epochs=10, verbose=2)

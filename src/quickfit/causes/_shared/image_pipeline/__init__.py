@@ -1,0 +1,1 @@
+"""Rewrites Python code that loads images as a `tf.data` pipeline."""

@@ -1,0 +1,1 @@
+"""Reads and rewrites training loops written by hand."""

@@ -1,1 +1,0 @@
-"""Batch normalization: statistics measured anew, and layers folded into those in front of them."""

@@ -1,1 +1,0 @@
-"""Where models and labelled samples come from: files, folders, packs and functions."""

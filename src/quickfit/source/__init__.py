@@ -1,1 +1,0 @@
-"""What a script's text says: calls, arguments, lines. Uses `ast`, imports nothing of the user's."""
