@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from quickfit.recording.folder import process_files
 
 from launch.sessions import (
+    PATIENCE_S,
     QUICKFIT,
     clean_env,
     eventually,
@@ -98,7 +99,7 @@ def test_what_ran_below_us_before_the_script_is_spared(tmp_path):
     ) as process:
         assert process.stdout is not None
         pid = pid_in(process.stdout.readline(), "pid")
-        process.wait(60)
+        process.wait(PATIENCE_S)
         assert is_alive(pid)
         os.kill(pid, signal.SIGKILL)
 
