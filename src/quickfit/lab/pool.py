@@ -72,7 +72,7 @@ class WorkerError(Exception):
     """The function raised in a worker: an error of the program, with its traceback."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker(Generic[Item]):
     child: Child
     connection: Connection
