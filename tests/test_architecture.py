@@ -47,7 +47,7 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
-    "checking": {"code", "causes", "findings", "report"},
+    "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
     "tuning": {"lab", "compression"},
     "compression": {"lab", "data"},
