@@ -352,5 +352,4 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

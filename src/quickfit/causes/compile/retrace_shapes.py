@@ -260,5 +260,4 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

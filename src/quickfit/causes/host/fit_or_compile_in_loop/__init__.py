@@ -266,5 +266,4 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )
