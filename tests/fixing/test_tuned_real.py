@@ -10,8 +10,8 @@ from quickfit.code.edits import apply_edits
 from quickfit.code.program import Program
 from quickfit.fixing.tuned_edits import with_steps
 from quickfit.fixing.tuned_seen import TrialFolders
+from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
-from quickfit.proof.trial import started
 
 pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
@@ -76,7 +76,7 @@ def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(hom
                     target, scratch / f"results{number}", cwd=home, texts=texts, results_steps=32
                 )
             )
-            trial.process.wait(120)
+            trial.keeper.wait(120)
             assert trial.failure() == ""
     loss = folders.seen(1, 32).loss
     assert loss.samples in (1024, 2048)

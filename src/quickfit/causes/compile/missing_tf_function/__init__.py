@@ -60,7 +60,17 @@ from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import module_alias
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.findings import Change, Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Effect,
+    Finding,
+    Fix,
+    FixClass,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.compiling import EagerStep, eager_step
 from quickfit.signals.loops import Call
@@ -74,8 +84,6 @@ ARGUMENTS = (
     "Give it tensors (`tf.convert_to_tensor`): a Python number or list is traced again for every"
     " value."
 )
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
