@@ -14,6 +14,8 @@ from quickfit.data.interrupts import (
     second_interrupt_ends,
 )
 
+from launch.sessions import PATIENCE_S
+
 # Locking a mutex twice waits without end, in C, without the GIL, and no signal interrupts it. One
 # that comes just before it must not raise KeyboardInterrupt, hence the handler.
 BLOCKED = """
@@ -38,7 +40,7 @@ def test_the_first_is_answered_and_the_second_ends_a_process_that_is_blocked():
         assert running.stderr.readline() == f"quickfit: {STOPPING}\n"
         assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=60) == EXIT_CODE == 130
+        assert running.wait(timeout=PATIENCE_S) == EXIT_CODE == 130
     finally:
         running.kill()
         running.communicate()

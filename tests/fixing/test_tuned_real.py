@@ -13,6 +13,8 @@ from quickfit.fixing.tuned_seen import TrialFolders
 from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
 
+from launch.sessions import PATIENCE_S
+
 pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
 TEXT = """\
@@ -51,7 +53,11 @@ def home(tmp_path, monkeypatch):
 
 def test_a_budget_without_time_for_a_proof_is_refused_when_the_script_was_watched(home):
     done = subprocess.run(
-        [sys.executable, "-c", NO_TIME], cwd=home, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", NO_TIME],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     said = " ".join(done.stderr.split())
     assert "UsageError: train.py: a budget of 40 s is too small for it. It takes" in said
