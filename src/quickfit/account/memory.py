@@ -137,7 +137,9 @@ def _thinned(rows: list[Row], peak_s: float) -> list[Row]:
     size = -(-len(rows) // MAX_READINGS)
     stretches = [rows[n : n + size] for n in range(0, len(rows), size)]
     return [
-        next((r for r in stretch if r["at_s"] == peak_s), max(stretch, key=lambda r: r["rss_bytes"]))
+        next(
+            (r for r in stretch if r["at_s"] == peak_s), max(stretch, key=lambda r: r["rss_bytes"])
+        )
         for stretch in stretches
     ]
 

@@ -17,7 +17,6 @@ from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Excerpt,
     Finding,
-    Location,
     Mark,
     MemoryAccount,
     PipelineStage,
@@ -31,7 +30,9 @@ from quickfit.signals.loops import Loop
 from quickfit.signals.steps import Step
 
 # More points than a page has pixels for them say no more; so do more marks of one kind.
-MAX_POINTS, MAX_MARKS = 420, 150
+MAX_POINTS, MAX_MARKS = 800, 150
+# Steps that are drawn together are so many at least: of fewer, a tenth says nothing.
+MIN_TOGETHER = 10
 # Lines of source before and after the one that a finding is at, and around a change.
 CONTEXT_LINES = 4
 # A file of the user with a line longer than this is data, not source.
@@ -81,7 +82,7 @@ def _step_count(signals: Signals, loop: Loop) -> int:
 def _step_points(signals: Signals, begin_s: float) -> Iterator[StepPoint]:
     """Yield the step times of every loop, thinned so that all together stay few."""
     many = sum(_step_count(signals, loop) for loop in signals.loops)
-    each = max(math.ceil(many / MAX_POINTS), 1)
+    each = 1 if many <= MAX_POINTS else max(math.ceil(many / MAX_POINTS), MIN_TOGETHER)
     for loop in signals.loops:
         done = 0
         for blocks in _in_groups(_rows(signals, "step_blocks", loop), each):
@@ -247,8 +248,7 @@ def _stages(signals: Signals) -> Iterator[PipelineStage]:
         fills = _mean_fill(signals)
     except SignalMissing:
         return
-    depths = _depths(stages)
-    for stage in reversed(stages):
+    for stage, depth in _from_source(stages):
         # How Keras hands a generator on to tf.data is no stage of the user's.
         is_hull = source is not None and stage.kind in ("generator", "flatmap")
         if is_hull or stage.kind in ("root", "options") or not stage.per_step:
@@ -266,7 +266,7 @@ def _stages(signals: Signals) -> Iterator[PipelineStage]:
             buffered=buffered if holds else None,
             buffer=stage.buffer or stage.fact("buffer_size"),
             is_async=stage.is_async,
-            depth=depths.get(stage.number, 0),
+            depth=depth,
         )
 
 
@@ -312,13 +312,21 @@ def _mean_fill(signals: Signals) -> dict[tuple[str, int], float]:
     return {key: sum(values) / len(values) for key, values in held.items()}
 
 
-def _depths(stages: Sequence[Stage]) -> dict[int, int]:
-    """Return how many branches lie between each stage and the step."""
-    depths = {stages[0].number: 0} if stages else {}
-    for stage in stages:  # each after the one it feeds
-        for place, number in enumerate(stage.inputs):
-            depths.setdefault(number, depths.get(stage.number, 0) + (place > 0))
-    return depths
+def _from_source(stages: Sequence[Stage]) -> Iterator[tuple[Stage, int]]:
+    """Yield each stage after those that feed it, with how many branches lie before the step."""
+    known, seen = {stage.number: stage for stage in stages}, set()
+    waiting = [(stages[0], 0, False)] if stages else []
+    while waiting:
+        stage, depth, is_fed = waiting.pop()
+        if is_fed:
+            yield stage, depth
+        elif stage.number not in seen:
+            seen.add(stage.number)
+            waiting.append((stage, depth, True))
+            inputs = [known[number] for number in stage.inputs if number in known]
+            # The first input is the main line.
+            branches = [(one, depth + (place > 0), False) for place, one in enumerate(inputs)]
+            waiting.extend(reversed(branches))
 
 
 # -- source -------------------------------------------------------------------------------------

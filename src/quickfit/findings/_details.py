@@ -36,7 +36,7 @@ class StepPoint:
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """What the process held at one moment; `parts` are in the order of `RunDetails.memory_parts`."""
+    """What the process held at one moment; `parts` in the order of `RunDetails.memory_parts`."""
 
     at_s: float
     bytes: float

@@ -57,7 +57,9 @@ def render_page(diagnosis: Diagnosis) -> str:
         element("style", Html(style)),
     )
     data = element("script", Html(_json_in_page(facts)), type="application/json", id="facts")
-    page = element("html", head, element("body", join(body, data, element("script", Html(script)))), lang="en")
+    page = element(
+        "html", head, element("body", join(body, data, element("script", Html(script)))), lang="en"
+    )
     return f"{BEGINNING}{page}\n"
 
 

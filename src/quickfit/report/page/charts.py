@@ -76,9 +76,7 @@ def course_facts(details: RunDetails) -> dict[str, object]:
     """Return what the page's script needs to say what happened at a moment."""
     return {
         "total": details.total_s,
-        "steps": [
-            [round(p.begin_s, 4), round(p.end_s, 4), _step_text(p)] for p in details.points
-        ],
+        "steps": [[round(p.begin_s, 4), round(p.end_s, 4), _step_text(p)] for p in details.points],
         "memory": [[round(p.at_s, 3), units.size(p.bytes)] for p in details.memory],
         "marks": [
             [round(m.begin_s, 4), round(m.end_s, 4), m.kind, _mark_text(m)] for m in details.marks
@@ -124,9 +122,7 @@ def _phase_lane(details: RunDetails, rules: Rules) -> Html:
         place = _span(mark.begin_s, mark.end_s, total_s, rules)
         kind = "b-even" if number % 2 else "b-odd"
         label = mark.label.removeprefix("epoch ") if len(epochs) <= 24 else ""
-        drawn.append(
-            element("span", label, class_=f"phase {kind} {place}", title=_mark_text(mark))
-        )
+        drawn.append(element("span", label, class_=f"phase {kind} {place}", title=_mark_text(mark)))
     for mark in details.marks:
         if mark.kind in ("validation", "stuck"):
             place = _span(mark.begin_s, mark.end_s, total_s, rules)
@@ -182,7 +178,9 @@ def _step_lane(details: RunDetails, rules: Rules) -> Html:
     label = (
         f"Step time over the run: usually {units.seconds(usual)}, at most {units.seconds(longest)}"
     )
-    return _lane("steps", name, _tick_labels(ticks, up, units.seconds, rules), _drawing(label, *shapes))
+    return _lane(
+        "steps", name, _tick_labels(ticks, up, units.seconds, rules), _drawing(label, *shapes)
+    )
 
 
 def _path(data: str, kind: str) -> Html:
@@ -224,14 +222,15 @@ def _step_shapes(
             runs.append([point])
     bands, lines = [], []
     for run in runs:
-        middle = [across((p.begin_s + p.end_s) / 2) for p in run]
-        high = [f"{x:.2f} {up(p.high_s):.2f}" for x, p in zip(middle, run, strict=True)]
-        low = [f"{x:.2f} {up(p.low_s):.2f}" for x, p in zip(middle, run, strict=True)]
         if any(p.steps > 1 for p in run):
+            high = [
+                f"{across(p.begin_s):.2f} {up(p.high_s):.2f}H{across(p.end_s):.2f}" for p in run
+            ]
+            low = [f"{across(p.end_s):.2f} {up(p.low_s):.2f}H{across(p.begin_s):.2f}" for p in run]
             bands.append(f"M{'L'.join([*high, *reversed(low)])}Z")
-        ends = [f"{across(p.begin_s):.2f} {up(p.median_s):.2f}" for p in run[:1] if len(run) == 1]
-        line = [f"{x:.2f} {up(p.median_s):.2f}" for x, p in zip(middle, run, strict=True)]
-        lines.append("M" + "L".join([*ends, *line, *line[-1:]]))
+        # As stairs: a long step is as wide as it took.
+        stairs = [f"V{up(p.median_s):.2f}H{across(p.end_s):.2f}" for p in run]
+        lines.append(f"M{across(run[0].begin_s):.2f} {up(run[0].median_s):.2f}{''.join(stairs)}")
     return [_path("".join(bands), "band"), _path("".join(lines), "median")]
 
 
@@ -250,9 +249,7 @@ def _dots(
     )
     usual = statistics.median(p.median_s for p in points)
     far = [p for p in points if p.longest_s > max(3 * p.high_s, 3 * usual) and p.steps > 1]
-    lone = "".join(
-        f"M{across((p.begin_s + p.end_s) / 2):.2f} {up(p.longest_s):.2f}h0" for p in far
-    )
+    lone = "".join(f"M{across((p.begin_s + p.end_s) / 2):.2f} {up(p.longest_s):.2f}h0" for p in far)
     return [_path(lone, "lone"), _path(at_top, "s-trace"), _path(slow, "s-spike")]
 
 
@@ -270,7 +267,9 @@ def _memory_lane(diagnosis: Diagnosis, details: RunDetails, rules: Rules) -> Htm
     if shows_limit and limit is not None:
         shapes.append(_path(f"M0 {up(limit):.2f}H{WIDE:g}", "limit"))
     label = f"Memory over the run: at most {units.size(peak)}"
-    return _lane("memory", "memory", _tick_labels(ticks, up, units.size, rules), _drawing(label, *shapes))
+    return _lane(
+        "memory", "memory", _tick_labels(ticks, up, units.size, rules), _drawing(label, *shapes)
+    )
 
 
 def _areas(

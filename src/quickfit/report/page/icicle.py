@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quickfit import units
-from quickfit.findings import AccountNode, Finding
+from quickfit.findings import AccountNode, Finding, Location
 from quickfit.report import _sentences as sentences
 from quickfit.report import text
-from quickfit.report.page.markup import Html, Rules, element, join, sentence
+from quickfit.report.page.markup import Html, Rules, element, join, sentence, table_of
 
 # Below this share of the run a node cannot be seen, drilled down or not.
 MIN_SHARE = 2e-4
@@ -69,7 +69,7 @@ class Placed:
 def place_nodes(root: AccountNode, findings: Sequence[Finding]) -> list[Placed]:
     """Return the nodes of an account that can be seen, parents first, with their places."""
     placed: list[Placed] = []
-    _place(root, -1, 0, 0.0, root.seconds or 1.0, "frame", placed)
+    _add(Placed(root, -1, 0, 0.0, 1.0, "frame"), placed)
     if len(placed) > MAX_NODES:
         least = sorted((one.width for one in placed), reverse=True)[MAX_NODES]
         placed = _without_small(placed, least)
@@ -77,32 +77,23 @@ def place_nodes(root: AccountNode, findings: Sequence[Finding]) -> list[Placed]:
     return placed
 
 
-def _place(
-    node: AccountNode,
-    parent: int,
-    depth: int,
-    left: float,
-    total_s: float,
-    kind: str,
-    placed: list[Placed],
-) -> None:
-    width = node.seconds / total_s
-    kind = KINDS.get(node.name, kind)
-    number = len(placed)
-    placed.append(Placed(node, parent, depth, left, width, kind))
-    inside = sum(child.seconds for child in node.children)
+def _add(one: Placed, placed: list[Placed]) -> None:
+    """Add a node, and below it those of its parts that can be seen."""
+    number, left, parts = len(placed), one.left, one.node.children
+    placed.append(one)
     # Parts that were measured apart from each other may be a little more than the whole.
-    scale = min(node.seconds / inside, 1.0) if inside else 1.0
-    for child in node.children:
-        share = child.seconds * scale / total_s
-        if share >= MIN_SHARE:
-            _place(child, number, depth + 1, left, total_s / scale, kind, placed)
-        left += share
+    whole_s = max(one.node.seconds, sum(part.seconds for part in parts))
+    for part in parts:
+        width = one.width * part.seconds / whole_s if whole_s else 0.0
+        kind = KINDS.get(part.name, one.kind)
+        if width >= MIN_SHARE:
+            _add(Placed(part, number, one.depth + 1, left, width, kind), placed)
+        left += width
 
 
 def _without_small(placed: list[Placed], least: float) -> list[Placed]:
     kept: dict[int, int] = {}
-    result = []
+    result: list[Placed] = []
     for number, one in enumerate(placed):
         if one.width > least and (one.parent < 0 or one.parent in kept):
             kept[number] = len(result)
@@ -212,28 +203,24 @@ def _facts(node: AccountNode) -> list[tuple[str, str]]:
     return facts
 
 
+def place_of(where: Location | None) -> Html:
+    """Return a place as code, or nothing."""
+    place = sentences.place(where)
+    return element("code", place) if place else Html("")
+
+
 def _table(placed: Sequence[Placed]) -> Html:
     """Return the same as a table, for those who would rather read or copy it."""
     rows = [
-        element(
-            "tr",
-            element("td", sentence(text.one_line(one.node.label)), class_=f"in{min(one.depth, 6)}"),
-            element("td", units.seconds(one.node.seconds), class_="number"),
-            element("td", units.share(one.node.share), class_="number"),
-            element("td", element("code", sentences.place(one.node.where))),
+        (
+            element(
+                "span", sentence(text.one_line(one.node.label)), class_=f"in{min(one.depth, 6)}"
+            ),
+            join(units.seconds(one.node.seconds)),
+            join(units.share(one.node.share)),
+            place_of(one.node.where),
         )
         for one in placed
     ]
-    head = element("tr", *(element("th", t, scope="col") for t in ("", "time", "share", "line")))
-    return element(
-        "details",
-        element("summary", "The same as a table"),
-        element(
-            "div",
-            element("table", element("thead", head), element("tbody", *rows)),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label="The account as a table",
-        ),
-    )
+    table = table_of(("", "time", "share", "line"), rows, label="The account as a table")
+    return element("details", element("summary", "The same as a table"), table)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
 from quickfit import terminal
 
 # Elements without an end tag.
 _VOID = frozenset(("meta", "br", "rect", "path", "line"))
 _CODE = re.compile(r"`([^`]+)`")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs|kB|MB|GB|TB|min|h)(?:\W|$))")
 
 
 class Html(str):
@@ -58,7 +60,25 @@ def _text(value: str | float) -> str:
 def sentence(text: str) -> Html:
     """Return a sentence in which `code` marks become code."""
     parts = _CODE.split(text)
-    return join(*(element("code", p) if n % 2 else p for n, p in enumerate(parts)))
+    return join(*(element("code", p) if n % 2 else _kept_together(p) for n, p in enumerate(parts)))
+
+
+def _kept_together(text: str) -> Html:
+    """Return text in which no line ends between a number and its unit."""
+    return Html(_UNIT.sub("&nbsp;", escape(text)))
+
+
+def table_of(titles: Sequence[str], rows: Sequence[Sequence[Html]], *, label: str) -> Html:
+    """Return a table without the columns that hold nothing; the first and last are text."""
+    used = [n for n in range(len(titles)) if any(row[n] for row in rows)]
+    if not used:
+        return Html("")
+    last = len(titles) - 1
+    kinds = ["number" if 0 < n < last else None for n in range(len(titles))]
+    head = [element("th", titles[n], scope="col", class_=kinds[n]) for n in used]
+    body = [element("tr", *(element("td", row[n], class_=kinds[n]) for n in used)) for row in rows]
+    table = element("table", element("thead", element("tr", *head)), element("tbody", *body))
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 class Rules:

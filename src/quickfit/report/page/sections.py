@@ -12,8 +12,8 @@ from quickfit.findings import AccountNode, Diagnosis, Finding, MemoryNode, Pipel
 from quickfit.report import _sentences as sentences
 from quickfit.report import text
 from quickfit.report.page.charts import draw_course, mark_legend
-from quickfit.report.page.icicle import Placed, draw_icicle
-from quickfit.report.page.markup import Html, Rules, element, join, sentence
+from quickfit.report.page.icicle import KINDS, Placed, draw_icicle, place_of
+from quickfit.report.page.markup import Html, Rules, element, join, sentence, table_of
 from quickfit.report.page.source import (
     diff_of_hunk,
     diff_of_text,
@@ -26,8 +26,21 @@ from quickfit.report.view import FindingView, ReportView, can_be_proven, told_fi
 # Callbacks below this share of the run are counted, not listed.
 MIN_CALLBACK_SHARE = 0.0005
 MAX_CALLBACKS = 20
+# A slowest stage is marked where the step waits this share of its time for it.
+MIN_WAIT_SHARE = 0.05
 # A pipeline of many branches is drawn as far as it can be read.
 MAX_STAGES = 24
+
+
+# The colours of the phases are those of the account.
+PHASE_KINDS = {
+    **{name: KINDS[name] for name in ("data", "model", "other", "tracing", "evaluating")},
+    "predicting": "look",
+    "calling": "look",
+    "shuffle_fill": "input",
+    "first_batch": "input",
+    "first_step": "compute",
+}
 
 
 def page_body(diagnosis: Diagnosis, nodes: Sequence[Placed], rules: Rules) -> Html:
@@ -41,7 +54,6 @@ def page_body(diagnosis: Diagnosis, nodes: Sequence[Placed], rules: Rules) -> Ht
             _section("time", "Where the time went", _time(report, nodes, rules)),
             _findings(diagnosis, report),
             _section("course", "Over the run", _course(diagnosis, rules)),
-            _section("memory", "Memory", _memory(diagnosis)),
             _section("input", "Input pipeline", _pipeline(diagnosis, rules)),
             _section("callbacks", "Callbacks", _callbacks(diagnosis.account)),
             _section("first-step", "Time to the first step", _first_step(diagnosis, rules)),
@@ -72,7 +84,9 @@ def _masthead(diagnosis: Diagnosis) -> Html:
             facts.append(time.strftime("%-d %b %Y, %H:%M", time.localtime(details.started_at)))
         facts.append(units.seconds(details.total_s))
         if details.steps:
-            facts.append(f"{units.count(details.steps)} {'step' if details.steps == 1 else 'steps'}")
+            facts.append(
+                f"{units.count(details.steps)} {'step' if details.steps == 1 else 'steps'}"
+            )
     facts.append(text.prose(diagnosis.outcome.text))
     return element(
         "header",
@@ -126,10 +140,10 @@ def _figure(diagnosis: Diagnosis) -> Html:
         return _big(left, f"until the limit of {used.what}", "at this rate", "alert")
     if not math.isfinite(gain.likely) or gain.likely < 1.005:
         return Html("")
-    what = "the whole run" if first.is_of_run else "training"
+    what = "the run" if first.is_of_run else "training"
     low, high = units.factor(gain.low), units.factor(gain.high)
     span = f"{low.rstrip('×')}–{high}, predicted" if low != high else "predicted"
-    return _big(units.factor(gain.likely), f"as fast: {what} with the first fix", span, "good")
+    return _big(units.factor(gain.likely), f"{what} speed, with the first fix", span, "good")
 
 
 def _big(number: str, what: str, more: str, kind: str) -> Html:
@@ -175,7 +189,9 @@ def _findings(diagnosis: Diagnosis, report: ReportView) -> Html:
         )
         for one in report.mentions
     ]
-    also = [element("h3", "Also seen"), element("ul", *mentions, class_="plain")] if mentions else []
+    also = (
+        [element("h3", "Also seen"), element("ul", *mentions, class_="plain")] if mentions else []
+    )
     advice = [element("h3", "Worth trying"), _paragraphs(report.advice)] if report.advice else []
     notes = [element("h3", "Notes"), _paragraphs(report.notes)] if report.notes else []
     content = join(*cards, *also, *advice, *notes)
@@ -308,6 +324,7 @@ def _course(diagnosis: Diagnosis, rules: Rules) -> Html:
         mark_legend(details),
         draw_course(diagnosis, details, rules),
         element("p", class_="reading", id="reading", aria_live="off"),
+        _memory(diagnosis),
     )
 
 
@@ -316,28 +333,23 @@ def _memory(diagnosis: Diagnosis) -> Html:
     if account is None:
         return Html("")
     of = f" of {units.size(account.limit_bytes)} that it may use" if account.limit_bytes else ""
-    lead = f"{units.size(account.bytes)}{of} at most, by what held it:"
+    lead = f"{units.size(account.bytes)}{of}, at its peak."
     rows = [row for part in account.parts for row in _memory_rows(part, 0)]
-    head = element("tr", *(element("th", t, scope="col") for t in ("", "held", "growth", "line")))
-    table = element("table", element("thead", head), element("tbody", *rows))
-    return join(_paragraphs([lead], "lead"), _scroll(table, "What held the memory"))
+    table = table_of(("", "held", "growth", "line"), rows, label="What held the memory")
+    return join(element("h3", "What held the memory"), _paragraphs([lead], "lead"), table)
 
 
-def _scroll(content: Html, label: str) -> Html:
-    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
-
-
-def _memory_rows(node: MemoryNode, depth: int) -> list[Html]:
+def _memory_rows(node: MemoryNode, depth: int) -> list[tuple[Html, ...]]:
     grows = ", ".join(f"+{units.size(g.bytes)} per {g.per}" for g in node.growth[:2])
     name = node.name if not depth and node.name.isidentifier() else ""
     dot = [element("i", class_=f"dot h-{name}")] if name else []
     detail = f" ({text.prose(node.detail)})" if node.detail else ""
-    row = element(
-        "tr",
-        element("td", *dot, sentence(text.one_line(node.label) + detail), class_=f"in{depth}"),
-        element("td", units.size(node.bytes), class_="number"),
-        element("td", grows, class_="number"),
-        element("td", element("code", sentences.place(node.where))),
+    label = sentence(text.one_line(node.label) + detail)
+    row = (
+        element("span", *dot, label, class_=f"in{depth}"),
+        join(units.size(node.bytes)),
+        join(grows),
+        place_of(node.where),
     )
     return [row, *(each for part in node.parts for each in _memory_rows(part, depth + 1))]
 
@@ -351,62 +363,64 @@ def _pipeline(diagnosis: Diagnosis, rules: Rules) -> Html:
         return Html("")
     stages, step = details.stages[:MAX_STAGES], diagnosis.breakdown
     longest = max(*(stage.step_s for stage in stages), step.step_s if step else 0.0, 1e-9)
-    slowest = max(stages, key=lambda stage: stage.period_s)
-    drawn = [_stage(stage, longest, stage is slowest) for stage in stages]
     waits = details.wait_share
+    slowest = max(stages, key=lambda stage: stage.period_s)
+    limits = waits is not None and waits >= MIN_WAIT_SHARE
+    drawn = [_stage(stage, longest, limits and stage is slowest) for stage in stages]
     if step is not None:
         said = f"waits for input {units.share(waits)} of its time" if waits is not None else ""
         drawn.append(
             element(
                 "li",
-                element(
-                    "div",
-                    element("b", "the train step"),
-                    element("span", said, class_="stage-note"),
-                    class_="stage-head",
-                ),
-                _work(step.step_s, 1.0, longest, f"{units.seconds(step.step_s)} a step", "compute"),
+                element("div", element("b", "the train step"), class_="stage-head"),
+                _work(step.step_s, 1.0, longest, "compute"),
+                element("div", units.seconds(step.step_s), class_="number"),
+                element("div", sentence(said), class_="stage-note"),
                 class_="stage sink",
             )
         )
-    lead = "From the source to the step. Bars are work per step; one bar for each thread."
+    lead = (
+        "From the source to the step. A bar is the work of a stage per step, one for each thread."
+    )
     return join(
         _paragraphs([lead], "lead"), element("ol", *drawn, class_="pipeline", id="pipeline")
     )
 
 
 def _stage(stage: PipelineStage, longest: float, is_slowest: bool) -> Html:
-    each = stage.step_s / stage.elements if stage.elements else 0.0
-    facts = [f"{units.seconds(each)} per element"] if stage.elements else []
-    if stage.elements > 1.005:
-        facts.append(f"{units.count(stage.elements)} elements a step")
+    facts = []
+    if stage.elements >= 1.5:
+        each = units.seconds(stage.step_s / stage.elements)
+        facts.append(f"{units.count(stage.elements)} elements a step, {each} each")
     if stage.element_bytes:
         facts.append(units.size(stage.element_bytes))
     if stage.parallelism > 1:
         facts.append(f"{stage.parallelism:g} in parallel")
     place = [element("code", sentences.place(stage.where), class_="place")] if stage.where else []
     flag = [element("span", "slowest", class_="flag")] if is_slowest else []
-    said = f"{units.seconds(stage.step_s)} a step"
+    label = element("b", sentence(text.one_line(stage.label)))
     return element(
         "li",
-        element("div", element("b", sentence(text.one_line(stage.label))), *flag, *place, class_="stage-head"),
-        _work(stage.step_s, stage.parallelism, longest, said, "input"),
-        element("div", " · ".join(facts), class_="stage-note"),
-        *([_buffer(stage)] if stage.buffered is not None else []),
+        element("div", label, *flag, *place, class_="stage-head"),
+        _work(stage.step_s, stage.parallelism, longest, "input"),
+        element("div", units.seconds(stage.step_s), class_="number"),
+        element("div", sentence(" · ".join(facts)), _buffer(stage), class_="stage-note"),
         class_=f"stage b{min(stage.depth, 3)}{' slowest' if is_slowest else ''}",
     )
 
 
-def _work(step_s: float, parallelism: float, longest: float, said: str, kind: str) -> Html:
+def _work(step_s: float, parallelism: float, longest: float, kind: str) -> Html:
     """Return the work of a stage as bars, one for each of its threads."""
     threads = min(max(round(parallelism), 1), 16)
     width = round(100 * step_s / threads / longest, 2)
     high = 12.0 / threads
     bars = [
-        element("rect", x=0, y=round(n * high, 2), width=max(width, 0.3), height=round(high * 0.8, 2))
+        element(
+            "rect", x=0, y=round(n * high, 2), width=max(width, 0.4), height=round(high * 0.8, 2)
+        )
         for n in range(threads)
     ]
-    svg = element(
+    return element(
         "svg",
         *bars,
         class_=f"work k-{kind}",
@@ -414,22 +428,19 @@ def _work(step_s: float, parallelism: float, longest: float, said: str, kind: st
         preserveAspectRatio="none",
         aria_hidden="true",
     )
-    return element("div", svg, element("span", said, class_="number"), class_="work-row")
 
 
 def _buffer(stage: PipelineStage) -> Html:
+    """Return how full the buffer of a stage was."""
     held = stage.buffered or 0.0
     room = max(stage.buffer or 0.0, held)
-    if room <= 0:
+    if stage.buffered is None or room <= 0:
         return Html("")
-    known = f" of {units.count(room)}" if stage.buffer else ""
-    said = f"buffer: {held:.1f}{known} ready on average".replace(".0", "")
-    return element(
-        "div",
-        _bar(held / room) if stage.buffer else "",
-        said,
-        class_="buffer",
-    )
+    ready = f"{held:.1f}".removesuffix(".0")
+    if not stage.buffer:
+        return element("span", f"{ready} ready on average", class_="buffer")
+    said = f"buffer {ready} of {units.count(room)}"
+    return element("span", _bar(held / room), said, class_="buffer")
 
 
 def _callbacks(account: AccountNode | None) -> Html:
@@ -439,30 +450,22 @@ def _callbacks(account: AccountNode | None) -> Html:
     if not nodes:
         return Html("")
     rows = [
-        element(
-            "tr",
-            element("td", element("code", text.one_line(node.label))),
-            element("td", units.seconds(node.seconds), class_="number"),
-            element("td", units.share(node.share), class_="number"),
-            element("td", units.count(node.count) if node.count else "", class_="number"),
-            element(
-                "td",
-                units.seconds(node.seconds / node.count) if node.count else "",
-                class_="number",
-            ),
-            element("td", element("code", sentences.place(node.where))),
+        (
+            element("code", text.one_line(node.label)),
+            join(units.seconds(node.seconds)),
+            join(units.share(node.share)),
+            join(units.count(node.count) if node.count else ""),
+            join(units.seconds(node.seconds / node.count) if node.count else ""),
+            place_of(node.where),
         )
         for node in large
     ]
-    titles = ("", "time", "of the run", "calls", "each", "line")
-    head = element("tr", *(element("th", title, scope="col") for title in titles))
     left = len(nodes) - len(large)
     rest_s = sum(node.seconds for node in nodes) - sum(node.seconds for node in large)
-    rest = f"{left} more take {units.seconds(rest_s)} together." if left else ""
-    table = element("table", element("thead", head), element("tbody", *rows)) if rows else Html("")
-    return join(
-        _scroll(table, "Callbacks") if rows else "", _paragraphs([rest], "why")
-    )
+    which = "The others" if large else "All of them"
+    rest = f"{which} ({left}) take {units.seconds(rest_s)} together." if left else ""
+    titles = ("", "time", "of the run", "calls", "each", "line")
+    return join(table_of(titles, rows, label="Callbacks"), _paragraphs([rest], "why"))
 
 
 def _first_step(diagnosis: Diagnosis, rules: Rules) -> Html:
@@ -471,31 +474,34 @@ def _first_step(diagnosis: Diagnosis, rules: Rules) -> Html:
     if not phases or total_s <= 0:
         return Html("")
     left, parts, rows = 0.0, [], []
-    for number, phase in enumerate(phases):
+    for phase in phases:
         width = 100 * phase.seconds / total_s
         place = rules.place(left=left, width=width)
         label = text.one_line(phase.label)
         took = units.seconds(phase.seconds)
-        kind = f"f{number % 6}"
+        kind = f"k-{PHASE_KINDS.get(phase.name, 'frame')}"
         shown = element("span", label) if width > 9 else ""
-        parts.append(element("span", shown, class_=f"phase {kind} {place}", title=f"{label} {took}"))
+        parts.append(
+            element("span", shown, class_=f"phase {kind} {place}", title=f"{label} {took}")
+        )
         left += width
         opened = " (last seen here)" if phase.is_open else ""
         rows.append(
-            element(
-                "tr",
-                element("td", element("i", class_=f"dot {kind}"), label + opened),
-                element("td", took, class_="number"),
-                element("td", units.share(phase.seconds / total_s), class_="number"),
-                element("td", element("code", text.one_line(phase.detail))),
+            (
+                join(element("i", class_=f"dot {kind}"), label + opened),
+                join(took),
+                join(units.share(phase.seconds / total_s)),
+                join(text.one_line(phase.detail)),
             )
         )
     is_open = any(phase.is_open for phase in phases)
-    lead = f"No first step in {units.seconds(total_s)}:" if is_open else f"{units.seconds(total_s)}:"
+    lead = (
+        f"No first step in {units.seconds(total_s)}:" if is_open else f"{units.seconds(total_s)}:"
+    )
     return join(
         _paragraphs([lead], "lead"),
         element("div", *parts, class_="phases-inner wide", aria_hidden="true"),
-        _scroll(element("table", element("tbody", *rows)), "Phases before the first step"),
+        table_of(("", "time", "share", "where"), rows, label="Phases before the first step"),
     )
 
 

@@ -90,7 +90,9 @@ def listing_of(code: str) -> Html:
 
 
 def _diff_lines(before: list[str], after: list[str], first: int) -> Iterator[DiffLine]:
-    number = (lambda n: str(first + n)) if first else (lambda n: "")
+    def number(place: int) -> str:
+        return str(first + place) if first else ""
+
     for kind, b0, b1, a0, a1 in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
         if kind == "equal":
             yield from ((number(n), "", _code(before[n])) for n in range(b0, b1))
