@@ -6,6 +6,7 @@ import statistics
 import pytest
 
 from memory_runs import memory_run, rising
+from quickfit.account import time_account
 from quickfit.account.memory import COURSE_PARTS, memory_account, memory_course
 from quickfit.diagnosis import diagnose
 from quickfit.diagnosis.details import MAX_MARKS, MAX_POINTS, run_details
@@ -60,7 +61,9 @@ def test_old_steps_come_from_their_blocks():
         "histogram": {str(bin_of(0.1)): 990, str(bin_of(5.0)): 10},
     }
     made.main.tables["step_blocks"] = [block]
-    details = run_details(Signals(made), (), None)
+    signals = Signals(made)
+    details = run_details(signals, (), None)
+    assert time_account(signals).find("step").count == 1100
     first = details.points[0]
     assert (first.steps, details.steps) == (1000, 1100)
     assert first.median_s == pytest.approx(0.1, rel=0.1)

@@ -110,7 +110,8 @@ def press(driver, *keys):
 
 @pytest.mark.parametrize("width", [1400, 400])
 @pytest.mark.parametrize(
-    "name", ["pairs/sequential-map", "pairs/spikes", "healthy/tfdata_images.alone", "full"]
+    "name",
+    ["pairs/sequential-map", "pairs/spikes", "healthy/tfdata_images.alone", "full", "hostile"],
 )
 def test_a_page_opens_without_an_error_or_a_request_and_fits(driver, opened, name, width):
     found = opened(name, width=width)

@@ -16,6 +16,10 @@ from quickfit.report.page.markup import Html, Rules, element, join
 WIDE, HIGH = 1000.0, 100.0
 # From so many times the median on, long steps would press the others flat.
 LOG_FROM = 8.0
+# A step this many times as long as the others is drawn as a slow one.
+SLOW_FACTOR = 5.0
+# More epochs than this are a band, not lines.
+MAX_EPOCH_LINES = 40
 # A limit of memory further away than this would do the same.
 MAX_LIMIT_FACTOR = 1.6
 # Steps further apart than this share of the run are not joined by a line.
@@ -60,6 +64,8 @@ def draw_course(diagnosis: Diagnosis, details: RunDetails, rules: Rules) -> Html
 def mark_legend(details: RunDetails) -> Html:
     """Return what the marks of this run mean."""
     kinds = {mark.kind for mark in details.marks}
+    if details.points and _slow(details.marks, details.points):
+        kinds.add("spike")
     return element(
         "ul",
         *(
@@ -204,7 +210,8 @@ def _spans_behind(marks: Sequence[Mark], across: Scale) -> list[Html]:
                 )
             )
     starts = [across(mark.begin_s) for mark in marks if mark.kind == "epoch"]
-    shapes.append(_path("".join(f"M{x:.2f} 0V{HIGH:g}" for x in starts), "s-epoch"))
+    if len(starts) <= MAX_EPOCH_LINES:
+        shapes.append(_path("".join(f"M{x:.2f} 0V{HIGH:g}" for x in starts), "s-epoch"))
     return shapes
 
 
@@ -238,19 +245,32 @@ def _dots(
     marks: Sequence[Mark], points: Sequence[StepPoint], across: Scale, up: Scale
 ) -> list[Html]:
     """Return slow steps and traces as dots: lines without a length, with round ends."""
-    spikes = [mark for mark in marks if mark.kind == "spike"]
     traces = [mark for mark in marks if mark.kind == "trace"]
     at_top = "".join(
         f"M{across(m.begin_s):.2f} 0V4M{across(m.begin_s):.2f} 2H{across(m.end_s):.2f}"
         for m in traces
     )
     slow = "".join(
-        f"M{across(m.end_s):.2f} {max(up(m.end_s - m.begin_s), 1.5):.2f}h0" for m in spikes
+        f"M{across(at_s):.2f} {max(up(took_s), 1.5):.2f}h0" for at_s, took_s in _slow(marks, points)
     )
+    kind = "s-spike many" if _is_thinned(points) else "s-spike"
+    return [_path(at_top, "s-trace"), _path(slow, kind)]
+
+
+def _is_thinned(points: Sequence[StepPoint]) -> bool:
+    return any(point.steps > 1 for point in points)
+
+
+def _slow(marks: Sequence[Mark], points: Sequence[StepPoint]) -> list[tuple[float, float]]:
+    """Return the moment and the time of slow steps; of many steps, the longest of each stretch.
+
+    Spikes are known of the steps that are kept in full, which are the last ones of a long run.
+    """
+    if not _is_thinned(points):
+        return [(m.end_s, m.end_s - m.begin_s) for m in marks if m.kind == "spike"]
     usual = statistics.median(p.median_s for p in points)
-    far = [p for p in points if p.longest_s > max(3 * p.high_s, 3 * usual) and p.steps > 1]
-    lone = "".join(f"M{across((p.begin_s + p.end_s) / 2):.2f} {up(p.longest_s):.2f}h0" for p in far)
-    return [_path(lone, "lone"), _path(at_top, "s-trace"), _path(slow, "s-spike")]
+    far = [p for p in points if p.longest_s > max(SLOW_FACTOR * usual, 3 * p.high_s)]
+    return [((p.begin_s + p.end_s) / 2, p.longest_s) for p in far]
 
 
 def _memory_lane(diagnosis: Diagnosis, details: RunDetails, rules: Rules) -> Html:
