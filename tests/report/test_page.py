@@ -14,9 +14,10 @@ import pytest
 
 from quickfit.diagnosis import diagnose
 from quickfit.errors import UsageError
-from quickfit.findings import RunDetails, StepPoint
+from quickfit.findings import Excerpt, Hunk, RunDetails, StepPoint
 from quickfit.report.page import check_page_file, render_page, write_page
 from quickfit.report.page.icicle import place_nodes
+from quickfit.report.page.source import diffs_of_hunks
 
 from report.builders import account, diagnosis, full_diagnosis, map_finding, memory_finding
 from report.pages import diagnosis_of, hostile_run
@@ -144,6 +145,52 @@ def test_many_nodes_are_drawn_as_far_as_they_can_be_seen():
     placed = place_nodes(replace(root, children=lines), ())
     assert len(placed) <= 501
     assert all(one.parent < n for n, one in enumerate(placed))
+
+
+def lines_of(listing):
+    """Return the lines of a listing: number, sign and code."""
+    cell = r'<span class="{}">(.*?)</span>'
+    rows = re.findall(cell.format("ln") + cell.format("sign") + cell.format("code"), listing, re.S)
+    return [(number, sign, re.sub(r"<.*?>", "", code).rstrip()) for number, sign, code in rows]
+
+
+FILE = Excerpt("/a/train.py", 1, tuple(f"line{n}" for n in range(1, 30)))
+
+
+def test_a_change_that_only_adds_loses_no_line():
+    hunk = Hunk("/a/train.py", 10, "", "new")
+    ((file, line, listing),) = diffs_of_hunks((hunk,), (FILE,))
+    assert (file, line) == ("/a/train.py", 10)
+    shown = lines_of(listing)
+    assert [number for number, _, _ in shown] == ["7", "8", "9", "", "10", "11", "12"]
+    assert shown[3] == ("", "+", "new")
+
+
+def test_places_that_are_near_share_a_listing():
+    hunks = (
+        Hunk("/a/train.py", 3, "line3", "three"),
+        Hunk("/a/train.py", 8, "line8\nline9", "eight"),
+        Hunk("/a/train.py", 25, "line25", "far"),
+        Hunk("/b/other.py", 26, "x", "y"),
+    )
+    drawn = [
+        (file, line, lines_of(listing)) for file, line, listing in diffs_of_hunks(hunks, (FILE,))
+    ]
+    assert [(file, line) for file, line, _ in drawn] == [
+        ("/a/train.py", 3),
+        ("/a/train.py", 25),
+        ("/b/other.py", 26),
+    ]
+    numbers = [number for number, _, _ in drawn[0][2]]
+    assert numbers == ["1", "2", "3", "", *map(str, range(4, 8)), "8", "9", "", "10", "11", "12"]
+    assert drawn[2][2] == [("26", "-", "x"), ("", "+", "y")]
+
+
+def test_words_that_changed_are_marked():
+    hunk = Hunk("/a/train.py", 3, "ds = ds.map(decode)", "ds = ds.map(decode, deterministic=False)")
+    ((_, _, listing),) = diffs_of_hunks((hunk,), ())
+    assert "<ins>, deterministic=False</ins>" in listing
+    assert "<del>" not in listing
 
 
 # -- writing -------------------------------------------------------------------------------------

@@ -64,6 +64,11 @@
       const above = pathTo(n).slice(0, -1).map((m) => nodes[m].label);
       if (above.length) detail.append(make("div", `${above.join(" › ")} ›`, "crumbs"));
       detail.append(make("b", node.label.replaceAll("`", "")));
+      if (node.finding) {
+        const link = make("a", `finding ${node.finding}`);
+        link.href = `#finding-${node.finding}`;
+        detail.append("  ", link);
+      }
       const list = make("dl");
       for (const [what, value] of node.facts) {
         const row = make("div");
@@ -72,13 +77,6 @@
       }
       detail.append(list);
       if (node.code) detail.append(make("code", node.code));
-      if (node.finding) {
-        const link = make("a", `finding ${node.finding}`);
-        link.href = `#finding-${node.finding}`;
-        const line = make("div");
-        line.append(link);
-        detail.append(line);
-      }
     };
     const beside = (n, by) => {
       const parent = nodes[n].parent;

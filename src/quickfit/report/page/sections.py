@@ -15,8 +15,8 @@ from quickfit.report.page.charts import draw_course, mark_legend
 from quickfit.report.page.icicle import KINDS, Placed, draw_icicle, place_of
 from quickfit.report.page.markup import Html, Rules, element, join, sentence, table_of
 from quickfit.report.page.source import (
-    diff_of_hunk,
     diff_of_text,
+    diffs_of_hunks,
     listing_of,
     shows_place,
     source_around,
@@ -285,10 +285,9 @@ def _change(finding: Finding, shown: FindingView, diagnosis: Diagnosis) -> Html:
     excerpts = diagnosis.details.excerpts if diagnosis.details is not None else ()
     parts: list[Html] = []
     if fix.hunks:
-        for hunk in fix.hunks:
-            place = f"{text.path(hunk.file)}:{hunk.line}"
-            caption = element("figcaption", element("code", place))
-            parts.append(element("figure", caption, diff_of_hunk(hunk, excerpts)))
+        for file, line, listing in diffs_of_hunks(fix.hunks, excerpts):
+            caption = element("figcaption", element("code", f"{text.path(file)}:{line}"))
+            parts.append(element("figure", caption, listing))
     elif fix.before or fix.after:
         parts.append(element("figure", diff_of_text(fix.before, fix.after)))
     elif fix.example:
@@ -373,7 +372,7 @@ def _pipeline(diagnosis: Diagnosis, rules: Rules) -> Html:
             element(
                 "li",
                 element("div", element("b", "the train step"), class_="stage-head"),
-                _work(step.step_s, 1.0, longest, "compute"),
+                _step_bar(step.step_s, waits or 0.0, longest),
                 element("div", units.seconds(step.step_s), class_="number"),
                 element("div", sentence(said), class_="stage-note"),
                 class_="stage sink",
@@ -430,6 +429,26 @@ def _work(step_s: float, parallelism: float, longest: float, kind: str) -> Html:
     )
 
 
+def _step_bar(step_s: float, wait_share: float, longest: float) -> Html:
+    """Return a step as a bar: what it computes, and behind that what it waits for input."""
+    width = 100 * step_s / longest
+    own = width * (1 - min(max(wait_share, 0.0), 1.0))
+    bars = [
+        element("rect", x=0, y=0, width=round(own, 2), height=9.6),
+        element(
+            "rect", x=round(own, 2), y=0, width=round(width - own, 2), height=9.6, class_="waits"
+        ),
+    ]
+    return element(
+        "svg",
+        *bars,
+        class_="work k-compute",
+        viewBox="0 0 100 12",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
 def _buffer(stage: PipelineStage) -> Html:
     """Return how full the buffer of a stage was."""
     held = stage.buffered or 0.0
@@ -462,7 +481,7 @@ def _callbacks(account: AccountNode | None) -> Html:
     ]
     left = len(nodes) - len(large)
     rest_s = sum(node.seconds for node in nodes) - sum(node.seconds for node in large)
-    which = "The others" if large else "All of them"
+    which = "The other hooks" if large else "All hooks"
     rest = f"{which} ({left}) take {units.seconds(rest_s)} together." if left else ""
     titles = ("", "time", "of the run", "calls", "each", "line")
     return join(table_of(titles, rows, label="Callbacks"), _paragraphs([rest], "why"))

@@ -17,7 +17,7 @@ MAX_LINES = 80
 MAX_WIDTH = 300
 _WORD = re.compile(r"\w+|\s+|.", re.S)
 # Lines that share less than this are not marked word by word: it would be all marks.
-MIN_LIKENESS = 0.4
+MIN_LIKENESS = 0.5
 
 # A line of a diff: its number, its sign, its text as markup.
 DiffLine = tuple[str, str, Html]
@@ -61,20 +61,51 @@ def shows_place(finding: Finding) -> bool:
     )
 
 
-def diff_of_hunk(hunk: Hunk, excerpts: Sequence[Excerpt]) -> Html:
-    """Return a change as lines that go and lines that come, with the lines around them."""
-    before, after = hunk.before.split("\n"), hunk.after.split("\n")
-    last = hunk.line + len(before) - 1
-    around = [e for e in excerpts if e.file == hunk.file and _holds(e, hunk.line)]
-    head = _lines_of(around[0], hunk.line - CONTEXT, hunk.line - 1) if around else []
-    tail = _lines_of(around[0], last + 1, last + CONTEXT) if around else []
-    return _listing(
-        [
-            *((str(n), "", _code(line)) for n, line in head),
-            *_diff_lines(before if hunk.before else [], after if hunk.after else [], hunk.line),
-            *((str(n), "", _code(line)) for n, line in tail),
-        ]
-    )
+def diffs_of_hunks(
+    hunks: Sequence[Hunk], excerpts: Sequence[Excerpt]
+) -> Iterator[tuple[str, int, Html]]:
+    """Yield file, line and listing of a change: lines that go, that come, and those around them.
+
+    Places that are near each other share a listing.
+    """
+    group: list[Hunk] = []
+    for hunk in sorted(hunks, key=lambda one: (one.file, one.line)):
+        if group and not _is_near(group[-1], hunk, excerpts):
+            yield group[0].file, group[0].line, _diff_of_group(group, excerpts)
+            group = []
+        group.append(hunk)
+    if group:
+        yield group[0].file, group[0].line, _diff_of_group(group, excerpts)
+
+
+def _last_line(hunk: Hunk) -> int:
+    """Return the last line that a change takes away; of one that only adds, the one before it."""
+    return hunk.line + hunk.before.count("\n") if hunk.before else hunk.line - 1
+
+
+def _is_near(one: Hunk, other: Hunk, excerpts: Sequence[Excerpt]) -> bool:
+    first, last = _last_line(one) + 1, other.line - 1
+    if one.file != other.file or last - first >= 2 * CONTEXT or last < first - 1:
+        return False
+    return len(_around(one.file, first, last, excerpts)) == last - first + 1
+
+
+def _around(file: str, first: int, last: int, excerpts: Sequence[Excerpt]) -> list[tuple[int, str]]:
+    mine = [excerpt for excerpt in excerpts if excerpt.file == file]
+    return [line for excerpt in mine for line in _lines_of(excerpt, first, last)]
+
+
+def _diff_of_group(hunks: Sequence[Hunk], excerpts: Sequence[Excerpt]) -> Html:
+    lines: list[DiffLine] = []
+    shown = max(hunks[0].line - 1 - CONTEXT, 0)
+    for hunk in hunks:
+        between = _around(hunk.file, shown + 1, hunk.line - 1, excerpts)
+        lines += [(str(n), "", _code(line)) for n, line in between]
+        before, after = (t.split("\n") if t else [] for t in (hunk.before, hunk.after))
+        lines += _diff_lines(before, after, hunk.line)
+        shown = _last_line(hunk)
+    tail = _around(hunks[-1].file, shown + 1, shown + CONTEXT, excerpts)
+    return _listing([*lines, *((str(n), "", _code(line)) for n, line in tail)])
 
 
 def diff_of_text(before: str, after: str) -> Html:
@@ -98,7 +129,9 @@ def _diff_lines(before: list[str], after: list[str], first: int) -> Iterator[Dif
             yield from ((number(n), "", _code(before[n])) for n in range(b0, b1))
             continue
         old, new = before[b0:b1], after[a0:a1]
-        marked = [_word_marks(o, n) for o, n in zip(old, new, strict=False)]
+        # Of unequal blocks nothing says which line became which.
+        is_paired = len(old) == len(new)
+        marked = [_word_marks(*pair) for pair in zip(old, new, strict=True)] if is_paired else []
         for n, line in enumerate(old):
             yield number(b0 + n), "-", marked[n][0] if n < len(marked) else _code(line)
         for n, line in enumerate(new):
