@@ -10,6 +10,7 @@ from quickfit.account import time_account
 from quickfit.account.memory import COURSE_PARTS, memory_account, memory_course
 from quickfit.diagnosis import diagnose
 from quickfit.diagnosis.details import MAX_MARKS, MAX_POINTS, run_details
+from quickfit.findings import Phase
 from quickfit.recording.thinning import bin_of
 from quickfit.signals import Signals
 
@@ -41,7 +42,7 @@ def test_every_step_is_a_point_while_there_are_few(replay):
 
 def test_many_steps_are_a_few_points_and_none_is_lost():
     signals = run(steps=30_000)
-    details = run_details(signals, (), None)
+    details = run_details(signals)
     assert details.steps == sum(point.steps for point in details.points) == 30_000
     assert len(details.points) <= MAX_POINTS + 1
     assert [p.first for p in details.points[1:]] == [p.first + p.steps for p in details.points[:-1]]
@@ -62,7 +63,7 @@ def test_old_steps_come_from_their_blocks():
     }
     made.main.tables["step_blocks"] = [block]
     signals = Signals(made)
-    details = run_details(signals, (), None)
+    details = run_details(signals)
     assert time_account(signals).find("step").count == 1100
     first = details.points[0]
     assert (first.steps, details.steps) == (1000, 1100)
@@ -89,9 +90,20 @@ def test_a_silence_is_a_mark_from_its_begin_to_its_end():
     end_s = made.main.rows("steps")[-1]["end_s"]
     quiet = {"text": "stuck", "step": 3, "quiet_s": 2.0, "at_s": end_s, "moved_again_s": end_s + 1}
     made = dataclasses.replace(made, run={**made.run, "quiet": [quiet]})
-    details = run_details(Signals(made), (), None)
+    details = run_details(Signals(made))
     (mark,) = [mark for mark in details.marks if mark.kind == "stuck"]
     assert mark.end_s - mark.begin_s == pytest.approx(3.0)
+
+
+def test_before_the_first_step_a_run_stands_still_in_the_phase_it_is_in():
+    made = recording(steps=40)
+    end_s = made.main.rows("steps")[-1]["end_s"]
+    quiet = {"text": "stuck", "step": 0, "quiet_s": 1e6, "at_s": end_s}
+    made = dataclasses.replace(made, run={**made.run, "quiet": [quiet]})
+    phase = Phase("data", "data", 1.5, is_open=True)
+    details = run_details(Signals(made), phases=(Phase("imports", "imports", 2.0), phase))
+    (mark,) = [mark for mark in details.marks if mark.kind == "stuck"]
+    assert mark.end_s - mark.begin_s == pytest.approx(1.5)
 
 
 def test_marks_stay_few(replay):

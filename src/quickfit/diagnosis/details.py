@@ -19,6 +19,7 @@ from quickfit.findings import (
     Finding,
     Mark,
     MemoryAccount,
+    Phase,
     PipelineStage,
     RunDetails,
     StepPoint,
@@ -42,9 +43,20 @@ MIN_TRACE_S = 0.005
 
 
 def run_details(
-    signals: Signals, findings: Sequence[Finding], memory: MemoryAccount | None
+    signals: Signals,
+    *,
+    findings: Sequence[Finding] = (),
+    memory: MemoryAccount | None = None,
+    phases: Sequence[Phase] = (),
 ) -> RunDetails | None:
-    """Return the details of a run; None for a recording without a clock."""
+    """Return the details of a run; None for a recording without a clock.
+
+    Args:
+        signals: of the run.
+        findings: whose places are shown in their source.
+        memory: the account at the peak.
+        phases: up to the first step; one of a run that never got there is still open.
+    """
     line = timeline(signals)
     if line is None:
         return None
@@ -55,7 +67,7 @@ def run_details(
         total_s=line.total_s,
         steps=sum(_step_count(signals, loop) for loop in signals.loops),
         points=tuple(_step_points(signals, begin_s)),
-        marks=tuple(_marks(signals, line, begin_s)),
+        marks=tuple(_marks(signals, line, begin_s, phases)),
         memory_parts=tuple((name, LABELS[name]) for name in COURSE_PARTS),
         memory=tuple(
             dataclasses.replace(point, at_s=point.at_s - begin_s)
@@ -156,7 +168,9 @@ def _point_of_steps(loop: int, steps: Sequence[Step], first: int, begin_s: float
 # -- marks --------------------------------------------------------------------------------------
 
 
-def _marks(signals: Signals, line: Timeline, begin_s: float) -> Iterator[Mark]:
+def _marks(
+    signals: Signals, line: Timeline, begin_s: float, phases: Sequence[Phase]
+) -> Iterator[Mark]:
     """Yield what happened beside the steps, kind by kind, in order."""
     known = {loop.id: loop for loop in signals.loops}
     marks = [
@@ -164,7 +178,7 @@ def _marks(signals: Signals, line: Timeline, begin_s: float) -> Iterator[Mark]:
         *_epoch_marks(signals),
         *_trace_marks(signals),
         *_spike_marks(signals),
-        *_stuck_marks(signals, line),
+        *_stuck_marks(signals, line, phases),
     ]
     for kind in dict.fromkeys(mark.kind for mark in marks):
         mine = [mark for mark in marks if mark.kind == kind]
@@ -220,11 +234,13 @@ def _spike_marks(signals: Signals) -> Iterator[Mark]:
         yield Mark("spike", spike.begin_s, spike.end_s, f"slow step {spike.number:,}")
 
 
-def _stuck_marks(signals: Signals, line: Timeline) -> Iterator[Mark]:
+def _stuck_marks(signals: Signals, line: Timeline, phases: Sequence[Phase]) -> Iterator[Mark]:
+    # Before the first step a run is quiet from its start; it stands still in the phase it is in.
+    open_s = next((line.end_s - phase.seconds for phase in phases if phase.is_open), 0.0)
     for silence in signals.silences:
         if silence.at_s is not None:
-            begin_s = silence.at_s - silence.quiet_s
-            end_s = silence.moved_again_s or line.end_s
+            begin_s = max(silence.at_s - silence.quiet_s, open_s)
+            end_s = max(silence.moved_again_s or line.end_s, begin_s)
             yield Mark("stuck", begin_s, end_s, silence.summary, silence.location)
 
 

@@ -84,6 +84,7 @@ def diagnose_recording(recording: Recording, *, with_details: bool = False) -> D
     else:
         said = verdict(signals, findings, parts, device)
     memory = memory_account(signals)
+    first = phases(signals) if missing_package is None else ()
     return Diagnosis(
         run=str(recording.path),
         script=_script(recording),
@@ -105,10 +106,12 @@ def diagnose_recording(recording: Recording, *, with_details: bool = False) -> D
             *recording.problems,
         ),
         early=early_verdict(recording, said.kind, findings, not_checked),
-        phases=phases(signals) if missing_package is None else (),
+        phases=first,
         account=account,
         memory=memory,
-        details=run_details(signals, findings, memory) if with_details else None,
+        details=run_details(signals, findings=findings, memory=memory, phases=first)
+        if with_details
+        else None,
     )
 
 

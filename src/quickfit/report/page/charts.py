@@ -246,10 +246,7 @@ def _dots(
 ) -> list[Html]:
     """Return slow steps and traces as dots: lines without a length, with round ends."""
     traces = [mark for mark in marks if mark.kind == "trace"]
-    at_top = "".join(
-        f"M{across(m.begin_s):.2f} 0V4M{across(m.begin_s):.2f} 2H{across(m.end_s):.2f}"
-        for m in traces
-    )
+    at_top = "".join(f"M{across(m.begin_s):.2f} 2H{across(m.end_s):.2f}" for m in traces)
     slow = "".join(
         f"M{across(at_s):.2f} {max(up(took_s), 1.5):.2f}h0" for at_s, took_s in _slow(marks, points)
     )

@@ -8,7 +8,14 @@ import time
 from collections.abc import Sequence
 
 from quickfit import __version__, units
-from quickfit.findings import AccountNode, Diagnosis, Finding, MemoryNode, PipelineStage
+from quickfit.findings import (
+    AccountNode,
+    Diagnosis,
+    Finding,
+    MemoryNode,
+    PipelineStage,
+    Symptom,
+)
 from quickfit.report import _sentences as sentences
 from quickfit.report import text
 from quickfit.report.page.charts import draw_course, mark_legend
@@ -32,6 +39,7 @@ MIN_WAIT_SHARE = 0.05
 MAX_STAGES = 24
 
 
+DEVICE_KINDS = {"unused": "alert", "unknown": "doubt"}
 # The colours of the phases are those of the account.
 PHASE_KINDS = {
     **{name: KINDS[name] for name in ("data", "model", "other", "tracing", "evaluating")},
@@ -107,10 +115,10 @@ def _verdict(diagnosis: Diagnosis, report: ReportView) -> Html:
         element("span", "device", class_="kicker"),
         " ",
         sentence(report.device),
-        class_=f"device {'alert' if status in ('unused', 'unknown') else ''}".rstrip(),
+        class_=f"device {DEVICE_KINDS.get(status, '')}".rstrip(),
         id="device",
     )
-    facts = report.device_facts if status in ("unused", "unknown") else ()
+    facts = report.device_facts if status in DEVICE_KINDS else ()
     return element(
         "section",
         element(
@@ -134,6 +142,10 @@ def _figure(diagnosis: Diagnosis) -> Html:
             return Html("")
         step = units.seconds(diagnosis.breakdown.step_s)
         return _big(step, "a step", f"± {units.seconds(diagnosis.breakdown.step_spread_s)}", "calm")
+    if first.symptom == Symptom.STUCK and not first.is_past:
+        marks = diagnosis.details.marks if diagnosis.details is not None else ()
+        quiet_s = sum(mark.end_s - mark.begin_s for mark in marks if mark.kind == "stuck")
+        return _big(units.seconds(quiet_s), "nothing moved", "", "alert") if quiet_s else Html("")
     used, gain = first.exhaustion, first.gain
     if used is not None and used.in_s is not None and used.held is None:
         left = units.about(used.in_s) if used.in_s > 0 else "now"
