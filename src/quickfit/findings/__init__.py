@@ -1,5 +1,13 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
+from quickfit.findings._details import (
+    Excerpt,
+    Mark,
+    MemoryPoint,
+    PipelineStage,
+    RunDetails,
+    StepPoint,
+)
 from quickfit.findings._records import (
     MIN_GAIN,
     OF_THE_RUN,
@@ -49,6 +57,7 @@ __all__ = [
     "Edit",
     "Effect",
     "Evidence",
+    "Excerpt",
     "Exhaustion",
     "Finding",
     "Fix",
@@ -56,16 +65,21 @@ __all__ = [
     "Gain",
     "Hunk",
     "Location",
+    "Mark",
     "MemoryAccount",
     "MemoryGrowth",
     "MemoryNode",
+    "MemoryPoint",
     "NotChecked",
     "Overhead",
     "Phase",
+    "PipelineStage",
     "Position",
+    "RunDetails",
     "RunOutcome",
     "Severity",
     "Span",
     "Spotted",
+    "StepPoint",
     "Symptom",
 ]

@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quickfit.findings._details import RunDetails
 
 
 class Symptom(StrEnum):
@@ -318,7 +322,7 @@ class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
     `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
-    `--memory`, `memory`.
+    `--memory`, `memory`. `details` are there where they were asked for: a page draws them.
     """
 
     run: str
@@ -338,6 +342,7 @@ class Diagnosis:
     phases: tuple[Phase, ...] = ()
     account: AccountNode | None = None
     memory: MemoryAccount | None = None
+    details: RunDetails | None = None
 
 
 @dataclass(frozen=True)
