@@ -51,7 +51,7 @@ MAY_IMPORT = {
     },
     "checking": {"code", "causes", "findings", "report"},
     "data": {"pipeline_model", "measuring"},
-    "tuning": {"proof", "measuring", "compression"},
+    "tuning": {"proof", "measuring", "compression", "findings"},
     "compression": {"measuring", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},

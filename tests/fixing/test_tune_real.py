@@ -8,8 +8,8 @@ import pytest
 
 from quickfit.code.edits import apply_edits
 from quickfit.code.project import Project
-from quickfit.fixing.tuned_edits import with_steps
-from quickfit.fixing.tuned_seen import TrialFolders
+from quickfit.fixing.script_bench import TrialFolders
+from quickfit.fixing.setting_edits import with_steps
 from quickfit.launch.target import Target
 from quickfit.proof.trial import started
 
@@ -30,7 +30,7 @@ model.fit(x, y, epochs=int(sys.argv[2]), verbose=0)
 # Too little for five starts of TensorFlow and three pairs.
 NO_TIME = """
 import sys
-from quickfit.fixing.tuned import TuneRequest, tune
+from quickfit.fixing.tune import TuneRequest, tune
 from quickfit.fixing.write import Asked
 from quickfit.launch.target import Target
 
