@@ -7,8 +7,8 @@ from typing import Any
 
 from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing.setting_candidates import Watched
-from quickfit.measuring.intervals import interval
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind

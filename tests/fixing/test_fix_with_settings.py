@@ -14,7 +14,7 @@ from quickfit.fixing.progress import Ticker
 from quickfit.fixing.script_bench import SeenInTrials, TrialFolders
 from quickfit.fixing.setting_candidates import free_candidates
 from quickfit.fixing.sources import Sources
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.trials.settings import Setting
 from stories import story

@@ -22,9 +22,9 @@ from quickfit.fixing.script_bench import (
     loss_of,
 )
 from quickfit.fixing.sources import Sources
-from quickfit.proof.budget import Budget
-from quickfit.proof.kept import Results
-from quickfit.trial.spec import RESULTS_FILE
+from quickfit.lab.budget import Budget
+from quickfit.lab.results import Results
+from quickfit.lab.sandbox.spec import RESULTS_FILE
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict, LossChange
 from quickfit.tuning.advice.search import CandidateSearch
 from quickfit.tuning.advice.verdicts import LATE

@@ -13,8 +13,8 @@ from quickfit.fixing import story as module
 from quickfit.fixing import story as stories_of_fix
 from quickfit.fixing.sources import join_outcomes
 from quickfit.fixing.story import Request, _target_of, told
+from quickfit.lab.observe import Observed
 from quickfit.launch.target import Target
-from quickfit.proof.observe import Observed
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
 from stories import BATCH, MAP, TEXT, outcome, story, write_script

@@ -23,11 +23,11 @@ from quickfit.fixing.tune import (
     tune,
 )
 from quickfit.fixing.write import Asked
+from quickfit.lab.budget import Budget
+from quickfit.lab.observe import NO_TRAINING, Observed
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
-from quickfit.measuring.intervals import interval
-from quickfit.proof.budget import Budget
-from quickfit.proof.observe import NO_TRAINING, Observed
-from quickfit.proof.outcome import Outcome
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.advice.result import Advice, TrainingBaseline

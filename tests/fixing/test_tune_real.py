@@ -10,8 +10,8 @@ from quickfit.code.edits import apply_edits
 from quickfit.code.project import Project
 from quickfit.fixing.script_bench import TrialFolders
 from quickfit.fixing.setting_edits import with_steps
+from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
-from quickfit.proof.trial import started
 
 pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 

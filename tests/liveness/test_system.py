@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
 from quickfit.liveness import system
-from quickfit.proof.trial import started
 
 from launch.sessions import eventually
 

@@ -1,6 +1,7 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
 from quickfit.findings._records import (
+    MIN_GAIN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -34,6 +35,7 @@ from quickfit.findings._records import (
 )
 
 __all__ = [
+    "MIN_GAIN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",

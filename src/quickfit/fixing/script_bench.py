@@ -16,12 +16,11 @@ from quickfit.code.edits import is_in_conflict
 from quickfit.errors import RecordingError
 from quickfit.findings import Change, FixClass
 from quickfit.fixing.sources import Sources, edited_files, join_outcomes
-from quickfit.proof.budget import Budget
-from quickfit.proof.kept import Results, read_results
-from quickfit.proof.outcome import Outcome
-from quickfit.proof.progress import Progress, progress_of
-from quickfit.proof.prove import Claim, Prover
-from quickfit.proof.same_results import judge
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.results import Results, judge, read_results
+from quickfit.lab.script_pair import Progress, progress_of
+from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording, read
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange

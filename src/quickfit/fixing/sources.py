@@ -10,7 +10,7 @@ from quickfit.code.edits import merge_edits
 from quickfit.code.writing import SourceFile, read_source
 from quickfit.errors import FixError
 from quickfit.findings import Change, FixClass
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
 
 

@@ -30,13 +30,14 @@ from quickfit.fixing.setting_candidates import (
     script_training,
 )
 from quickfit.fixing.sources import Sources, edited_files, join_outcomes, sources_of
+from quickfit.lab.budget import Budget
+from quickfit.lab.observe import Observed, observe
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.script_pair import Setting
+from quickfit.lab.statistics import MIN_GAIN
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.observe import Observed, observe
-from quickfit.proof.outcome import MIN_GAIN, Outcome
-from quickfit.proof.pair import Setting
-from quickfit.proof.prove import Claim, Prover
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 from quickfit.recording.taking import take

@@ -13,7 +13,7 @@ from quickfit.code.writing import patch
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.verdict import Outcome
 from quickfit.report.text import prose
 from quickfit.tuning.advice.change_table import (
     ChangeKind,

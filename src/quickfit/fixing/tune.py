@@ -18,11 +18,11 @@ from quickfit.fixing.setting_candidates import Watched, script_candidates, scrip
 from quickfit.fixing.story import Request, Story, begun, setting_of
 from quickfit.fixing.to_terminal import diff_of
 from quickfit.fixing.write import Asked, settle
+from quickfit.lab.budget import Budget
+from quickfit.lab.observe import Observed
+from quickfit.lab.proof import PAIR_S, PAIRS, RESULT_STEPS, Prover
+from quickfit.lab.script_pair import ENOUGH_S
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.observe import Observed
-from quickfit.proof.pair import ENOUGH_S
-from quickfit.proof.prove import PAIR_S, PAIRS, RESULT_STEPS, Prover
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeRow
 from quickfit.tuning.advice.report import advice_text, colored_advice

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from quickfit.findings import Gain
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import Measured, interval
 from quickfit.tuning.advice.change_table import (
     ChangeKind,
     ChangeRow,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.change_table import ChangeVerdict
 from quickfit.tuning.advice.report import advice_text, colored_advice
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from quickfit.measuring.intervals import interval
+from quickfit.lab.statistics import interval
 from quickfit.tuning.advice.change_table import LossChange
 from quickfit.tuning.advice.result import (
     TrainingBaseline,

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from quickfit.measuring.intervals import Measured
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.advice.rounds import (

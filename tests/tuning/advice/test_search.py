@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.candidates import (
     CHANGE_KINDS,
     IN_MEMORY,

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from quickfit.measuring.intervals import interval
+from quickfit.lab.statistics import interval
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict, LossChange
 from quickfit.tuning.advice.rounds import join_settings

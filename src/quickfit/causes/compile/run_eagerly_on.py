@@ -40,6 +40,7 @@ from quickfit.code.project import Project
 from quickfit.code.values import Literal, Routine
 from quickfit.errors import SourceError
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Finding,
@@ -56,8 +57,6 @@ from quickfit.signals.compiling import eager_step
 MIN_SHARE = 0.20
 # Starting operations keeps the main thread busy; if it mostly waits, the operations are the limit.
 MIN_BUSY_SHARE = 0.40
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -29,7 +29,7 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.compile_settings import without_xla
 from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -47,8 +47,6 @@ MIN_AGAIN = 3
 FIRST_REMOVED = (0.5, 0.8, 1.0)
 # A step without XLA, as a multiple of one with: nobody knows without trying.
 STEP_WITHOUT = (1.5, 1.0, 0.9)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 # What a step keeps busy at least; on a busy machine it does not get more.
 BUSY_CORES = 0.15
 

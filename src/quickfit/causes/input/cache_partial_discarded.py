@@ -31,7 +31,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cache_before_repeat, take_before_cache
 from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import (
     CacheUse,
@@ -51,8 +51,6 @@ MIN_WORK_SHARE = 0.50
 MIN_WRITTEN = 2
 # The first pass is never saved; before the second, there is nothing to gain.
 MIN_PASSES = 2.0
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -42,7 +42,17 @@ from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.image_decode import smaller_decode
 from quickfit.causes._shared.own_example import picture_size, with_own_sizes
 from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Symptom,
+)
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene, Stage
@@ -59,8 +69,6 @@ MIN_TIMES = 4.0
 LEFT = {2: 0.35, 4: 0.15, 8: 0.10}
 # How much of the map is decoding: the resize, the copies and the rest are not.
 DECODING = (0.6, 0.85, 1.0)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 # Photos are up to 3:2, and `thumbnail` takes the longer side.
 MOST_OBLONG = 1.6

@@ -33,7 +33,7 @@ from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes
 from quickfit.signals.dataset_chains import is_cut_behind, is_repeated, shrunk_images, steady_lines
@@ -53,8 +53,6 @@ MIN_BYTE_WORK_S = 4e-9
 IDLE_SHARE = 0.25
 # Images of more times the pixels that are wanted should be smaller, cached or not.
 MAX_SHRINKING = 4.0
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

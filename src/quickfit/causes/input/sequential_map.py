@@ -35,6 +35,7 @@ from quickfit.code.module import Module, argument, is_open
 from quickfit.code.program import Program
 from quickfit.code.project import Project, Script
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Evidence,
@@ -56,8 +57,6 @@ REACHED = (0.5, 0.8, 1.0)
 # The cores that map and step keep busy together: 1.7 of 2 where measured; and the CPU time that
 # they need together then, without threads that spin while they wait for the map.
 BUSY, CPU_AFTER = (0.85, 1.0, 1.0), (1.0, 1.0, 0.85)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

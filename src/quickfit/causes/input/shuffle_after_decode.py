@@ -36,7 +36,17 @@ from quickfit.code.datasets import Chain, chains
 from quickfit.code.module import Module, argument
 from quickfit.code.program import Program
 from quickfit.code.project import Project
-from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.dataset_chains import is_repeated, steady_lines
 from quickfit.signals.shuffle import gain_of_overlap, holds_decoded, refill
@@ -45,8 +55,6 @@ from quickfit.signals.shuffle import gain_of_overlap, holds_decoded, refill
 MIN_SHARE = 0.10
 # The stages above must explain at least this part of the slow start.
 MIN_EXPLAINED = 0.3
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 # A smaller buffer is full in a moment.

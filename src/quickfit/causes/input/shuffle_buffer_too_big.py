@@ -31,7 +31,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.dataset_chains import shuffle_first, smaller_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -49,8 +49,6 @@ MIN_BATCHES = 20
 BATCHES_AFTER = 16
 # Fewer elements than this mix too little to train well, and so many small ones are soon read.
 MIN_AFTER = 1000
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

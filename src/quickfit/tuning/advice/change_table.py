@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from quickfit import units
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,8 +15,6 @@ from quickfit.tuning.advice.change_table import (
 )
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, TrialReady
 
-# A gain whose lower bound is under this is none: noise reaches so far.
-MIN_ADVICE_GAIN = 1.05
 # Input that costs nothing makes a training this much faster where the input is its limit.
 INPUT_LIMIT = 1.15
 

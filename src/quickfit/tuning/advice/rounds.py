@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from quickfit.measuring.intervals import Measured, interval
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import Measured, interval
 from quickfit.tuning.advice.candidates import (
     ChangeCandidate,
     epoch_steps,

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
-from quickfit.tuning.advice.result import INPUT_LIMIT, MIN_ADVICE_GAIN
+from quickfit.tuning.advice.result import INPUT_LIMIT
 from quickfit.tuning.advice.verdicts import (
     INTERRUPTED,
     LATE,
@@ -33,8 +34,6 @@ from quickfit.tuning.advice.verdicts import (
 NO_SLOWER = 1.0
 # A first pair on a busy machine may be so far off, where the CPU time of a sample says otherwise.
 BUSY_NO_SLOWER, LESS_CPU = 0.8, 0.9
-# The winners together that are ahead by so much need the best of them beside them no more.
-LEAD = 1.05
 # The share of the time left that the first round may take: two more follow, and the winners.
 FIRST_SHARE = 0.45
 
@@ -161,7 +160,8 @@ class CandidateSearch:
             return
         for number in range(1, self._bench.rounds + 1):
             now = [together, winners[0]][: max(self._bench.room(float("inf")), 1)]
-            if number > 1 and self._mean(together) > LEAD * self._mean(winners[0]):
+            # Far enough ahead, they need the best of them beside them no more.
+            if number > 1 and self._mean(together) > MIN_GAIN * self._mean(winners[0]):
                 now = [together]
             if self._bench.rounds == 1:
                 now = [together]  # a round is a whole proof, and the best one has its own
@@ -269,5 +269,5 @@ def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
         needs_less = is_busy and found.cpu is not None and found.cpu <= LESS_CPU
         return gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
     if gain.pairs < MIN_PAIRS:
-        return gain.mean >= MIN_ADVICE_GAIN
-    return gain.low < MIN_ADVICE_GAIN and gain.mean >= NEARLY
+        return gain.mean >= MIN_GAIN
+    return gain.low < MIN_GAIN and gain.mean >= NEARLY

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from quickfit import units
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import MIN_GAIN, Measured
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
 from quickfit.tuning.advice.change_table import (
     ChangeKind,
@@ -17,7 +17,6 @@ from quickfit.tuning.advice.change_table import (
     LossChange,
     loss_figure,
 )
-from quickfit.tuning.advice.result import MIN_ADVICE_GAIN
 from quickfit.tuning.trials.settings import TrialFailed
 
 # What is measured less often is not advised.
@@ -142,9 +141,9 @@ def tried_verdict(
     if found is None:
         return ChangeVerdict.NOT_TRIED, tried.reason or ended
     gain = found.gain
-    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_ADVICE_GAIN and not found.objection:
+    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN and not found.objection:
         return _gain_verdict(tried.candidate, found, steps_left)
-    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_ADVICE_GAIN:
+    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return ChangeVerdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
@@ -156,7 +155,7 @@ def tried_verdict(
     if gain.mean >= NEARLY:
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
         return ChangeVerdict.NOT_DECIDED, found.objection or why
-    if gain.mean >= MIN_ADVICE_GAIN:
+    if gain.mean >= MIN_GAIN:
         why = f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
         return ChangeVerdict.NO_GAIN, why
     return ChangeVerdict.NO_GAIN, ""
@@ -283,7 +282,7 @@ class AdviceChoice:
         if one.kind is ChangeKind.STEPS:
             if row.is_advised:
                 return f"{last.name}, which saves more calls, gains already"
-            is_none = self.mean(last) < MIN_ADVICE_GAIN
+            is_none = self.mean(last) < MIN_GAIN
             return f"{last.name} gain nothing, and fewer gain less" if is_none else ""
         if one.kind is ChangeKind.BATCH:
             if row.loss is not None and row.loss.is_worse:

@@ -62,7 +62,17 @@ from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.project import Project
 from quickfit.code.scopes import scripts_of
-from quickfit.findings import Change, Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Effect,
+    Finding,
+    Fix,
+    FixClass,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.compiling import EagerStep, eager_step
 from quickfit.signals.loops import Call
@@ -76,8 +86,6 @@ ARGUMENTS = (
     "Give it tensors (`tf.convert_to_tensor`): a Python number or list is traced again for every"
     " value."
 )
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:

@@ -42,6 +42,7 @@ from quickfit.code.project import Project
 from quickfit.code.scopes import scripts_of
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Evidence,
@@ -80,8 +81,6 @@ KEEPS_PREPARING = (
 PER_BATCH_SINCE = [3, 15]
 # A line with this share of the step's time is where the time goes, wherever the loop is.
 MIN_LINE_SHARE = 0.60
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 # A loop of which only the text is known trains for long from so many turns on.
 MANY_TURNS = 20
 

@@ -46,7 +46,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
 from quickfit.code.project import Project
 from quickfit.code.scopes import scripts_of
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, is_at_least, predicted_step_s
 from quickfit.signals.host_copies import (
@@ -72,8 +72,6 @@ INPUT_LEFT = (1.0, 0.5, 0.2)
 NOT_HIDDEN = (0.3, 0.1, 0.0)
 # The rest of the step without fresh memory for every batch: measured down to this part.
 RELIEF = 0.8
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
