@@ -36,9 +36,10 @@ STEPS = {
 ENV = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(FOLDER)}
 
 
-def tuned(name, budget):
+def tuned(name, budget, only=()):
     """Return the answer of `quickfit tune`."""
     command = [sys.executable, "-m", "quickfit", "tune", "--format", "json"]
+    command += [word for kind in only for word in ("--only", kind)]
     done = subprocess.run(
         [*command, "--budget", budget, "--steps-left", str(STEPS[name]), f"{name}:build"],
         cwd=FOLDER,
@@ -137,9 +138,10 @@ def main():
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--budget", default="3m")
+    parser.add_argument("--only", action="append", default=[], help="kinds to try")
     options = parser.parse_args()
     for name in options.models:
-        answer = tuned(name, options.budget)
+        answer = tuned(name, options.budget, options.only)
         shown(name, answer)
         if answer["advised"] is None:
             print("  nothing was advised")

@@ -62,6 +62,10 @@ class Proofs:
         found = outcome(Path("x"), cause=claim.cause, kind=claim.change.kind, why=why)
         return replace(found, change=claim.change, place=claim.place)
 
+    def prove_all(self, claims, settled):
+        for number, claim in enumerate(claims):
+            settled(number, self.prove(claim))
+
 
 @pytest.fixture
 def tell(home, monkeypatch):

@@ -2,6 +2,7 @@
 
 from quickfit.findings._records import (
     MIN_GAIN,
+    OF_THE_RUN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -36,6 +37,7 @@ from quickfit.findings._records import (
 
 __all__ = [
     "MIN_GAIN",
+    "OF_THE_RUN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",

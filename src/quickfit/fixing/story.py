@@ -33,7 +33,7 @@ from quickfit.fixing.sources import Sources, edited_files, join_outcomes, source
 from quickfit.lab.budget import Budget
 from quickfit.lab.observe import Observed, observe
 from quickfit.lab.proof import Claim, Prover
-from quickfit.lab.script_pair import Setting
+from quickfit.lab.script_pair import Setting, scope_of
 from quickfit.lab.statistics import MIN_GAIN
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
@@ -53,6 +53,11 @@ PATIENCE = 5.0
 MIN_PATIENCE_S = 90.0
 # Without a recording of its own memory, this much is taken for granted.
 TRIAL_BYTES = 2e9
+# Free memory for a trial, as a multiple of what the watched run took.
+MEMORY_ROOM = 1.1
+# Candidates that share the runs of the original. More would make each round longer than a budget
+# is patient.
+MOST_TOGETHER = 3
 
 
 @dataclass(frozen=True)
@@ -301,12 +306,17 @@ def setting_of(story: Story, scratch: Path, first_s: float) -> Setting:
     """Return what all trials of a script have in common."""
     rows = story.recording.main.rows("machine")
     peak = max((row.get("rss_bytes") or 0 for row in rows), default=0) or TRIAL_BYTES
+    fitting = int(free_memory_bytes() / (MEMORY_ROOM * peak))
+    account = story.diagnosis.account
+    has_ended = story.recording.run.get("exit_code") == 0
     return Setting(
         story.target,
         story.cwd,
         scratch,
+        run_s=account.seconds if account is not None and has_ended else None,
         patience_s=max(PATIENCE * first_s, MIN_PATIENCE_S),
-        in_turns=free_memory_bytes() > 2.2 * peak,
+        in_turns=fitting >= 2,
+        together=max(min(fitting - 1, MOST_TOGETHER), 1),
     )
 
 
@@ -318,9 +328,15 @@ def _prove_all(
     more: Callable[[], None] | None = None,
 ) -> None:
     """Prove every group, then what comes after the causes, then all that was accepted as one."""
-    for number, group in enumerate(groups, 1):
-        ticker.begin(f"{number} of {len(groups)}: {group[0].cause}")
-        story.outcomes.append(_first_proven(group, story, prover))
+    known: dict[int, Outcome] = {}
+    try:
+        _prove_together(story, groups, prover, ticker, known)
+    except KeyboardInterrupt:
+        story.outcomes += [outcome for _, outcome in sorted(known.items())]
+        raise
+    for number, group in enumerate(groups):
+        ticker.begin(f"{number + 1} of {len(groups)}: {group[0].cause}")
+        story.outcomes.append(_first_proven(group, story, prover, known.get(number)))
     if more is not None:
         more()
     accepted = story.accepted
@@ -329,16 +345,55 @@ def _prove_all(
         story.together = prover.prove(_claim_together(accepted, story))
 
 
-def _first_proven(group: list[Candidate], story: Story, prover: Prover) -> Outcome:
-    """Return the first of the alternatives for one finding that is proven; the last if none is."""
+def _prove_together(
+    story: Story,
+    groups: list[list[Candidate]],
+    prover: Prover,
+    ticker: Ticker,
+    known: dict[int, Outcome],
+) -> None:
+    """Prove the first candidates of groups that do not depend on others, beside one original."""
+    chosen: list[int] = []
+    for number, (first, *_) in enumerate(groups):
+        edits = [edit for other in chosen for edit in groups[other][0].change.edits]
+        if not _is_behind(first) and not is_in_conflict(first.change.edits, edits):
+            chosen.append(number)
+    if len(chosen) < 2:
+        return
+    ticker.begin(", ".join(groups[number][0].cause for number in chosen))
+    prover.prove_all(
+        [_claim(groups[number][0], story) for number in chosen],
+        lambda place, outcome: known.update({chosen[place]: outcome}),
+    )
+
+
+def _is_behind(candidate: Candidate) -> bool:
+    """Tell whether it gains nothing before a larger cause is removed, which hides it."""
+    finding = candidate.finding
+    return finding.after_first is not None and finding.gain.likely < MIN_GAIN
+
+
+def _first_proven(
+    group: list[Candidate], story: Story, prover: Prover, known: Outcome | None = None
+) -> Outcome:
+    """Return the first of the alternatives for one finding that is proven; the last if none is.
+
+    Args:
+        group: the alternatives.
+        story: with what was accepted before.
+        prover: proves them.
+        known: what became of the first one, if it was proven before.
+    """
     outcome: Outcome | None = None
-    for candidate in group:
+    for number, candidate in enumerate(group):
         rival = _rival(candidate, story)
         if rival:
             said = f"changes the same lines as {rival}: apply that one, then run quickfit fix again"
             outcome = outcome or _unproven(candidate, story, said)
             continue
-        outcome = prover.prove(_claim(candidate, story))
+        is_known = number == 0 and known is not None
+        outcome = known if is_known else prover.prove(_claim(candidate, story))
+        assert outcome is not None
         if outcome.is_accepted:
             break
     assert outcome is not None
@@ -356,9 +411,7 @@ def _rival(candidate: Candidate, story: Story) -> str:
 def _claim(candidate: Candidate, story: Story) -> Claim:
     finding, change = candidate.finding, candidate.change
     accepted = story.accepted
-    # What is hidden behind a larger cause gains nothing before that one is removed.
-    is_behind = finding.after_first is not None and finding.gain.likely < MIN_GAIN
-    below = accepted if is_behind else []
+    below = accepted if _is_behind(candidate) else []
     whole = join_outcomes([*below, _bare(candidate)]) if below else change
     where = finding.where.short if finding.where else ""
     return Claim(
@@ -367,7 +420,7 @@ def _claim(candidate: Candidate, story: Story) -> Claim:
         change if not below else Change(change.title, whole.kind, change.edits, change.note),
         finding.after_first if below else finding.gain,
         edited_files(whole, story.sources),
-        catalogue()[candidate.cause].counts_start,
+        scope_of(finding.claims),
         edited_files(join_outcomes(below), story.sources) if below else {},
     )
 
@@ -380,9 +433,9 @@ def _bare(candidate: Candidate) -> Outcome:
 def _claim_together(outcomes: list[Outcome], story: Story) -> Claim:
     change = join_outcomes(outcomes)
     causes = " + ".join(outcome.cause for outcome in outcomes)
-    known = [catalogue().get(outcome.cause) for outcome in outcomes]  # a setting is no cause
-    starts = any(cause is not None and cause.counts_start for cause in known)
-    return Claim(causes, "", change, None, edited_files(change, story.sources), starts)
+    proven = {outcome.cause for outcome in outcomes}
+    parts = [part for f in story.diagnosis.findings if f.cause in proven for part in f.claims]
+    return Claim(causes, "", change, None, edited_files(change, story.sources), scope_of(parts))
 
 
 def _unproven(candidate: Candidate, story: Story, why: str = "not tried") -> Outcome:

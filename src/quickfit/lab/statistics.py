@@ -106,19 +106,22 @@ class OwnTime:
         ]
 
 
-def window(clock: OwnTime, marks: Sequence[tuple[float, float]]) -> Window | None:
-    """Return the work between the first and the last mark, the first moments of turns left out.
+def window(
+    clock: OwnTime, marks: Sequence[tuple[float, float]], *, settles: bool = True
+) -> Window | None:
+    """Return the work between the first and the last mark.
 
     Args:
         clock: of the program.
         marks: moments of the common clock, and how far the program was, in order.
+        settles: the first moments of each turn are left out; else all of the time counts.
     """
     points = [(clock.at(at_s), done) for at_s, done in marks]
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return None
     begin, end = points[0], points[-1]
     own_s, progress = end[0] - begin[0], end[1] - begin[1]
-    for from_s, to_s in clock.settling():
+    for from_s, to_s in clock.settling() if settles else ():
         from_s, to_s = max(from_s, begin[0]), min(to_s, end[0])
         if to_s > from_s:
             own_s -= to_s - from_s

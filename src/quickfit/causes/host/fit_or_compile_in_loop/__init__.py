@@ -267,5 +267,4 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )
