@@ -18,9 +18,9 @@ from quickfit.findings import Change, FixClass
 from quickfit.fixing.sources import Sources, edited_files, join_outcomes
 from quickfit.lab.budget import Budget
 from quickfit.lab.proof import Claim, Prover
-from quickfit.lab.results import Results, judge, read_results
+from quickfit.lab.results import Results, are_equal, judge, read_results
 from quickfit.lab.script_pair import Progress, progress_of
-from quickfit.lab.verdict import Outcome
+from quickfit.lab.verdict import Outcome, Verdict, VerdictKind
 from quickfit.recording.reader import Recording, read
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
@@ -152,10 +152,10 @@ class ScriptBench:
         assert change is not None
         outcome = self._prover.prove(self._claim(one, change))
         seen = self._folders.seen(times, self._training.batch)
-        kind = class_of(one.kind, outcome.kind, seen.agrees)
+        fix_class = class_of(one.kind, outcome.kind, seen.agrees)
         # Proven on top of others; what is written is its own edit, of the class that was seen.
-        own = replace(outcome.change, edits=change.edits, kind=kind)
-        self.outcomes[one] = outcome = replace(outcome, kind=kind, change=own)
+        own = replace(outcome.change, edits=change.edits, kind=fix_class)
+        self.outcomes[one] = outcome = replace(outcome, kind=fix_class, change=own)
         if outcome.why.startswith(_NOT_TRIED):
             self.refusals[one] = outcome.why.removeprefix(_NOT_TRIED)
         elif outcome.measured is None and not self.budget.left_s:
@@ -165,17 +165,17 @@ class ScriptBench:
         elif times > 1 and outcome.unit == STEPS_ONLY:
             self.refusals[one] = NOT_COMPARED
         else:
+            kind = VerdictKind.ACCEPTED if outcome.is_accepted else VerdictKind.NOT_DECIDED
             self.measured[one] = Measurement(
-                outcome.measured,
-                seen.cpu,
-                seen.peak_bytes,
-                seen.more_bytes,
-                seen.compile_s if one.setting.jit else None,
-                self._training.step_s,
-                seen.loss,
-                outcome.kind.value,
-                is_settled=True,
-                objection="" if outcome.is_accepted else outcome.why,
+                gain=outcome.measured,
+                verdict=Verdict(kind, is_open=False, why=outcome.why),
+                cpu=seen.cpu,
+                peak_bytes=seen.peak_bytes,
+                more_bytes=seen.more_bytes,
+                compile_s=seen.compile_s if one.setting.jit else None,
+                step_s=self._training.step_s,
+                loss=seen.loss,
+                fix_class=outcome.kind.value,
             )
 
     def _claim(self, one: ChangeCandidate, change: Change) -> Claim:
@@ -209,6 +209,8 @@ def agreement(
         edited: of the script with a setting.
         epoch_steps: batches in the first epoch of the original and of the edited script.
     """
+    if not again.losses and not again.weights:  # not needed where results are equal bit by bit
+        return SAME if are_equal(first, edited) else None
     both = (epoch_steps[0], epoch_steps[0])
     if judge(first, first, again, claimed=SAME, epoch_steps=both).kind is not SAME:
         return None

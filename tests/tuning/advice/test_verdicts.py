@@ -5,6 +5,7 @@ import math
 import pytest
 
 from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import judge_gain
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict, LossChange
 from quickfit.tuning.advice.rounds import join_settings
@@ -35,7 +36,7 @@ def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s
     loss = LossChange(512, 2.3, after, unchanged)
     return TriedCandidate(
         candidate,
-        Measurement(interval(gains), 0.8, 700_000_000, 100_000_000, compile_s, step_s, loss),
+        Measurement(interval(gains), judge_gain(gains), 0.8, 700_000_000, 100_000_000, compile_s, step_s, loss),
     )
 
 
@@ -54,13 +55,14 @@ def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s
         pytest.param((0.97,), ChangeVerdict.NO_GAIN, "", id="one pair is enough for no gain"),
         pytest.param((0.6,), ChangeVerdict.SLOWER, "", id="one pair is enough for slower"),
         pytest.param((1.4,), ChangeVerdict.NOT_DECIDED, "measured once only", id="one says little"),
+        pytest.param((1.4, 1.4), ChangeVerdict.ADVISED, "", id="two that agree are enough"),
         pytest.param(
-            (1.4, 1.4), ChangeVerdict.NOT_DECIDED, "measured twice only", id="two say little"
+            (1.2, 1.2), ChangeVerdict.NOT_DECIDED, "measured twice only", id="two say little"
         ),
         pytest.param((), ChangeVerdict.NOT_TRIED, "the budget was over", id="never measured"),
     ],
 )
-def test_the_verdict_goes_by_the_lower_bound_over_three_pairs(gains, verdict, reason):
+def test_the_verdict_goes_by_the_lower_bound_over_pairs(gains, verdict, reason):
     found, why = tried_verdict(tried(*gains))
     assert found is verdict
     assert reason in why
@@ -176,7 +178,7 @@ READY = TrialReady(32, 1024, 0.1, 0.5, 0.01, 1234, 400)
 
 
 def thrice(gain):
-    return Measurement(interval([gain] * 3), 1.0, 500, 0, 0.0, 0.01)
+    return Measurement(interval([gain] * 3), judge_gain([gain] * 3), 1.0, 500, 0, 0.0, 0.01)
 
 
 def choosing(**gains):

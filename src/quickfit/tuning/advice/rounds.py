@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quickfit.lab.budget import Budget
-from quickfit.lab.statistics import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.verdict import Verdict, VerdictKind, judge_gain
 from quickfit.tuning.advice.candidates import (
     ChangeCandidate,
     epoch_steps,
@@ -31,7 +32,7 @@ from quickfit.tuning.advice.candidates import (
 )
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.advice.search import NO_SLOWER, RoundPlan
-from quickfit.tuning.advice.verdicts import MIN_PAIRS, Measurement, failure_text
+from quickfit.tuning.advice.verdicts import USUAL_PAIRS, Measurement, failure_text
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
     Setting,
@@ -521,7 +522,7 @@ class SettingBench:
         # How many processes fit into memory at the same time.
         self.processes = 2
         self.budget = machine.budget
-        self.rounds = MIN_PAIRS
+        self.rounds = USUAL_PAIRS
         self.measured: dict[ChangeCandidate, Measurement] = {}
         self.failures: dict[ChangeCandidate, str] = {}
         self.refusals: dict[ChangeCandidate, str] = {}
@@ -593,7 +594,7 @@ class SettingBench:
         left_s = self.budget.left_s
         base, self._base = self._base, None
         what = "together, " if plan.is_together else ""
-        title = f"{what}round {plan.number} of {max(plan.number, MIN_PAIRS)}"
+        title = f"{what}round {plan.number} of {max(plan.number, USUAL_PAIRS)}"
         lesson = self._lesson(plan) if plan.learners else None
         one_round = TrialRound(
             self._machine, plan.candidates, base=base, title=title, lesson=lesson
@@ -648,9 +649,14 @@ def measurement(pairs: Sequence[TrialPair], *, is_busy: bool = False) -> Measure
     if compared:
         new, old = compared[0]
         loss = LossChange(new.samples, new.before, new.after, old.after)
-    gain = interval([pair.gain for pair in pairs])
+    ratios = [pair.gain for pair in pairs]
+    gain, verdict = interval(ratios), judge_gain(ratios)
+    if is_busy and verdict.kind is VerdictKind.ACCEPTED and cpu * MIN_GAIN > 1.0:
+        why = "other programs run, and CPU time does not say that it is faster"
+        verdict = Verdict(VerdictKind.NOT_DECIDED, is_open=False, why=why)
     return Measurement(
         gain=with_cpu_bound(gain, cpu) if is_busy else gain,
+        verdict=verdict,
         cpu=cpu,
         peak_bytes=peak or None,
         more_bytes=peak - before if peak and before else None,

@@ -22,9 +22,8 @@ from quickfit.tuning.advice.result import INPUT_LIMIT
 from quickfit.tuning.advice.verdicts import (
     INTERRUPTED,
     LATE,
-    MAX_PAIRS,
-    MIN_PAIRS,
     NEARLY,
+    USUAL_PAIRS,
     AdviceChoice,
     Measurement,
     TriedCandidate,
@@ -223,8 +222,8 @@ class CandidateSearch:
 
     def _is_open(self, one: ChangeCandidate) -> bool:
         tried = self.choice.tried[one]
-        if tried.reason or (tried.gain is not None and tried.gain.pairs >= MAX_PAIRS):
-            return False  # left behind by another one of its kind, or measured often enough
+        if tried.reason:
+            return False  # left behind by another one of its kind
         return may_still_change(tried, is_busy=self._bench.is_busy)
 
     def _reserve_s(self) -> float:
@@ -261,13 +260,10 @@ def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
     if found is None:
         return True
     gain = found.gain
-    if found.is_settled:
-        return False
     if tried.candidate == IN_MEMORY:
-        return gain.mean >= INPUT_LIMIT and gain.pairs < MIN_PAIRS
+        return gain.mean >= INPUT_LIMIT and gain.pairs < USUAL_PAIRS
     if gain.pairs == 1:
         needs_less = is_busy and found.cpu is not None and found.cpu <= LESS_CPU
-        return gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
-    if gain.pairs < MIN_PAIRS:
-        return gain.mean >= MIN_GAIN
-    return gain.low < MIN_GAIN and gain.mean >= NEARLY
+        return found.verdict.is_open and gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
+    is_hopeless = gain.mean < (NEARLY if gain.pairs >= USUAL_PAIRS else MIN_GAIN)
+    return found.verdict.is_open and not is_hopeless

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from quickfit import units
 from quickfit.lab.statistics import MIN_GAIN, Measured
+from quickfit.lab.verdict import Verdict, VerdictKind
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
 from quickfit.tuning.advice.change_table import (
     ChangeKind,
@@ -19,11 +20,9 @@ from quickfit.tuning.advice.change_table import (
 )
 from quickfit.tuning.trials.settings import TrialFailed
 
-# What is measured less often is not advised.
-MIN_PAIRS = 3
-# More rounds than three are for gains that are near the bound.
-MAX_PAIRS = 5
-# A mean below this hardly gets a lower bound of 1.05 from more pairs.
+# A gain takes so many pairs as a rule: two where it is plain, more where it is near the bound.
+USUAL_PAIRS = 3
+# After these, a mean below this hardly gets a lower bound of 1.05 from more pairs.
 NEARLY = 1.08
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
@@ -41,6 +40,7 @@ class Measurement:
 
     Args:
         gain: samples per second as a multiple, over pairs.
+        verdict: whether the pairs show a gain, and whether more may change that.
         cpu: CPU time of a sample, likewise.
         peak_bytes: the most memory that the changed training held.
         more_bytes: how much more that is than without the change.
@@ -48,13 +48,10 @@ class Measurement:
         step_s: wall time of a step of the training as it is.
         loss: after equally many samples.
         fix_class: of an edit, once its results were compared.
-        results: how they compare, in a few words.
-        unit: what was compared: the whole training, whole epochs or steps.
-        is_settled: more pairs are not to be had.
-        objection: why it is not accepted although it may be faster.
     """
 
     gain: Measured
+    verdict: Verdict
     cpu: float | None = None
     peak_bytes: float | None = None
     more_bytes: float | None = None
@@ -62,10 +59,6 @@ class Measurement:
     step_s: float | None = None
     loss: LossChange | None = None
     fix_class: str | None = None
-    results: str = ""
-    unit: str = ""
-    is_settled: bool = False
-    objection: str = ""
 
     @property
     def pays_after(self) -> int | None:
@@ -141,20 +134,20 @@ def tried_verdict(
     if found is None:
         return ChangeVerdict.NOT_TRIED, tried.reason or ended
     gain = found.gain
-    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN and not found.objection:
+    if found.verdict.kind is VerdictKind.ACCEPTED:
         return _gain_verdict(tried.candidate, found, steps_left)
-    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
+    if gain.pairs < USUAL_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return ChangeVerdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
-        return ChangeVerdict.NOT_DECIDED, found.objection or f"measured {times} only: {ended}"
+        return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
     if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
         return ChangeVerdict.SLOWER, ""
     if gain.pairs > 1 and not gain.is_known:
         return ChangeVerdict.NOT_DECIDED, f"{gain.pairs} pairs differ too much to say anything"
     if gain.mean >= NEARLY:
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
-        return ChangeVerdict.NOT_DECIDED, found.objection or why
+        return ChangeVerdict.NOT_DECIDED, why
     if gain.mean >= MIN_GAIN:
         why = f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
         return ChangeVerdict.NO_GAIN, why
