@@ -57,7 +57,7 @@ class Proofs:
         ratios = self.ratios.get(claim.cause, SAME)
         if ratios == "interrupt":
             raise KeyboardInterrupt
-        is_accepted = bool(ratios) and min(ratios) >= 1.05
+        is_accepted = len(ratios) > 2 and min(ratios) >= 1.05
         measured = interval(ratios) if ratios else None
         why = "" if is_accepted else "gains less than 1.05×"
         return Outcome(

@@ -36,7 +36,16 @@ def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s
     loss = LossChange(512, 2.3, after, unchanged)
     return TriedCandidate(
         candidate,
-        Measurement(interval(gains), judge_gain(gains), 0.8, 700_000_000, 100_000_000, compile_s, step_s, loss),
+        Measurement(
+            interval(gains),
+            judge_gain(gains),
+            cpu=0.8,
+            peak_bytes=700_000_000,
+            more_bytes=100_000_000,
+            compile_s=compile_s,
+            step_s=step_s,
+            loss=loss,
+        ),
     )
 
 
