@@ -278,7 +278,11 @@ def test_arrays_get_a_size_in_fit():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        pytest.param({"loop": {"steps": 3}}, "an epoch has only 3 steps", id="hardly any data"),
+        pytest.param(
+            {"loop": {"steps": 3}},
+            "an epoch would have only 2 updates, and fewer than 20 make it another training",
+            id="hardly any data",
+        ),
         pytest.param(
             {"input": "generator", "with_model": False, "loop": {"batch_size": 32}},
             "the batches come from a generator: make them larger there by hand",
@@ -295,8 +299,8 @@ def test_more_examples_are_not_offered_where(given, why):
     assert batch_candidates(watched(**given))[0].reason == why
 
 
-def test_four_times_as_many_need_an_epoch_of_eight_steps():
-    candidates = batch_candidates(watched(loop={"steps": 7}))
+def test_an_epoch_of_four_times_as_many_still_has_twenty_steps():
+    candidates = batch_candidates(watched(loop={"steps": 79 - 4}))
     assert [one.edit is not None for one in candidates] == [True, False]
 
 

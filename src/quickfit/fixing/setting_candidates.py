@@ -33,6 +33,7 @@ from quickfit.signals.step_cost import BatchSize, batch_size
 from quickfit.tuning.advice.candidates import BATCH_FACTORS, STEPS_PER_CALL, ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.precision.hardware import Gpu, Hardware, Prospect, prospect_of, read_cpu
+from quickfit.tuning.trials.batch_judgement import MIN_UPDATES, why_too_large
 from quickfit.tuning.trials.settings import Setting
 
 # Keras's own two work on batches in every run, and mind nothing.
@@ -334,8 +335,8 @@ def _batch_candidates(watched: Watched) -> list[ChangeCandidate]:
 
 def _larger_batch(watched: Watched, size: BatchSize, times: int) -> Made:
     steps = watched.epoch_steps
-    if steps is not None and 2 * times > steps:
-        return f"an epoch has only {steps} steps"
+    if steps is not None and -(-steps // times) < min(MIN_UPDATES, steps):
+        return why_too_large(steps * size.examples, times * size.examples)
     kind = watched.loop.input
     if size.method == "fit" and kind != "arrays":
         return f"the batches come from a {kind}: make them larger there by hand"

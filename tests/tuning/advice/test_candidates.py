@@ -69,10 +69,13 @@ def test_16_bits_are_tried_where_the_hardware_has_them():
     ]
 
 
-def test_a_batch_is_never_larger_than_the_data():
-    choice = choose_candidates(facts(batch=32, samples=100), {ChangeKind.BATCH})
+def test_a_batch_leaves_an_epoch_enough_updates_and_is_never_larger_than_the_data():
+    choice = choose_candidates(facts(batch=32, samples=1300), {ChangeKind.BATCH})
     assert names(choice) == ["batch 64 (×2)"]
-    assert reasons(choice) == {"batch 128 (×4)": "the data has only 100 samples"}
+    assert reasons(choice)["batch 128 (×4)"].startswith("an epoch would have only 11 updates")
+    few = reasons(choose_candidates(facts(batch=32, samples=100), {ChangeKind.BATCH}))
+    assert few["batch 64 (×2)"].startswith("an epoch would have only 2 updates")
+    assert few["batch 128 (×4)"] == "the data has only 100 samples"
 
 
 def test_a_call_never_has_more_steps_than_an_epoch():

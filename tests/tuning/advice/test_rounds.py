@@ -77,6 +77,12 @@ def test_slow_steps_get_fewer_turns():
     assert world.blocks.count(XLA.setting) == 2
 
 
+def test_where_starting_took_long_there_are_more_turns():
+    world = World(start_s=12.0)
+    TrialRound(world.machine(), [XLA]).measure()
+    assert world.blocks.count(XLA.setting) == 9
+
+
 def test_the_start_order_can_be_turned_round():
     world = World()
     TrialRound(world.machine(), [XLA]).measure(backwards=True)

@@ -12,9 +12,10 @@ from quickfit.tuning.advice.candidates import (
     choose_candidates,
 )
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict
-from quickfit.tuning.advice.rounds import BaselineFailed, SettingBench, learn_samples
+from quickfit.tuning.advice.rounds import BaselineFailed, SettingBench
 from quickfit.tuning.advice.search import CandidateSearch, may_still_change
 from quickfit.tuning.advice.verdicts import LATE, Measurement, TriedCandidate
+from quickfit.tuning.trials.batch_judgement import learn_samples
 from quickfit.tuning.trials.settings import Setting, TrialReady
 
 from tuning.advice.machines import World, faster, out_of_memory

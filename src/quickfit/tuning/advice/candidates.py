@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from quickfit import units
 from quickfit.findings import Change
 from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.trials.batch_judgement import largest_batch, why_too_large
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialReady
 
 # The larger one first: where it gains nothing, the smaller one gains nothing either.
@@ -182,14 +183,16 @@ def _step_candidates(ready: TrialReady, *, is_forced: bool) -> Iterator[ChangeCa
 
 
 def _batch_candidates(ready: TrialReady) -> Iterator[ChangeCandidate]:
+    most = largest_batch(ready.samples, ready.batch)
     for factor in BATCH_FACTORS:
-        setting = Setting(batch=factor * ready.batch)
-        is_enough = ready.samples is None or ready.samples >= factor * ready.batch
+        batch = factor * ready.batch
+        why = ""
+        if ready.samples is not None and batch > ready.samples:
+            why = _few_samples(ready)
+        elif ready.samples is not None and most is not None and batch > most:
+            why = why_too_large(ready.samples, batch)
         yield ChangeCandidate(
-            ChangeKind.BATCH,
-            f"batch {setting.batch} (×{factor})",
-            setting,
-            reason="" if is_enough else _few_samples(ready),
+            ChangeKind.BATCH, f"batch {batch} (×{factor})", Setting(batch=batch), reason=why
         )
 
 

@@ -33,6 +33,7 @@ from quickfit.tuning.advice.candidates import (
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.advice.search import NO_SLOWER, RoundPlan
 from quickfit.tuning.advice.verdicts import USUAL_PAIRS, Measurement, failure_text
+from quickfit.tuning.trials.batch_judgement import learn_samples
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
     Setting,
@@ -47,6 +48,9 @@ from quickfit.tuning.trials.settings import (
 ROUND_TURNS = 3
 LONG_BLOCK_S = 1.5
 LONG_TURNS = 2
+# Where starting took long, as on a busy machine, more turns cost little beside it, and say more:
+# they may take this share of it.
+TURNS_SHARE, MOST_TURNS = 0.3, 9
 
 
 @dataclass
@@ -105,6 +109,7 @@ class TrialRound:
             one: [] for one in candidates
         }
         self._is_cut = False
+        self._start_s = 0.0
 
     def measure(self, *, backwards: bool = False) -> RoundResult:
         """Start all, let them take turns, end all.
@@ -129,6 +134,7 @@ class TrialRound:
         waiting = deque(reversed(order) if backwards else order)
         starting: deque[StartedTrial] = deque()
         total = len(waiting)
+        left_s = self._machine.budget.left_s
         while waiting or starting:
             while waiting and len(starting) < self._machine.starts:
                 self._machine.check()
@@ -137,13 +143,21 @@ class TrialRound:
             done = total - len(waiting) - len(starting)
             self._tell(f"starting {starting[0].name}, {done + 1} of {total}")
             starting.popleft().wait(self._machine)
+        self._start_s = left_s - self._machine.budget.left_s
         self._check_base()
 
     def _take_turns(self) -> None:
-        turns = ROUND_TURNS if self._longest_block_s() < LONG_BLOCK_S else LONG_TURNS
+        turns = self._turns()
         for turn in range(turns):
             self._tell(f"measuring in turns, {turn + 1} of {turns}")
             self._turn([one for one, it in self._others.items() if it.side.goes], turn)
+
+    def _turns(self) -> int:
+        longest_s = self._longest_block_s()
+        if longest_s >= LONG_BLOCK_S:
+            return LONG_TURNS
+        turn_s = BLOCKS_PER_TURN * max(len(self._others), 1) * max(longest_s, ROUND_BLOCK_S)
+        return min(max(int(TURNS_SHARE * self._start_s / turn_s), ROUND_TURNS), MOST_TURNS)
 
     def _turn(self, candidates: Sequence[ChangeCandidate], turn: int) -> None:
         """Give everybody a block; every second turn goes backwards."""
@@ -493,11 +507,6 @@ def extra_compile_s(before_s: float, now_s: float) -> float:
     return more_s if more_s >= max(SAME_COMPILE_S, SAME_COMPILE_SHARE * before_s) else 0.0
 
 
-# How long a training may take for the comparison of losses: as such, and of the budget.
-LEARN_S, LEARN_SHARE = 2.0, 0.03
-# Fewer steps of the largest batch show little.
-LEARN_STEPS = 8
-MAX_LEARN_SAMPLES = 20_000
 # Two processes that start together on two cores each take a little longer than one alone.
 SHARED_START = 0.75
 # A turn has more than one block for each: the training as it is has its own between them.
@@ -690,13 +699,3 @@ def join_settings(winners: Sequence[ChangeCandidate], ready: TrialReady) -> Chan
     if any(setting == one.setting for one in winners) or not winners:
         return None
     return ChangeCandidate(ChangeKind.TOGETHER, setting_name(setting), setting)
-
-
-def learn_samples(ready: TrialReady, largest: int, budget_s: float) -> int:
-    """Return after how many samples losses are compared: whole steps of the largest batch."""
-    sample_s = max(ready.step_s / ready.batch, 1e-9)
-    wanted = max(LEARN_S / sample_s, LEARN_STEPS * largest)
-    wanted = min(wanted, LEARN_SHARE * budget_s / sample_s, MAX_LEARN_SAMPLES)
-    if ready.samples is not None:
-        wanted = min(wanted, ready.samples)
-    return max(int(wanted) // largest, 1) * largest
