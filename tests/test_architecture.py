@@ -49,7 +49,7 @@ MAY_IMPORT = {
     },
     "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
-    "tuning": {"lab", "compression"},
+    "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},

@@ -220,18 +220,21 @@ class Child:
         with contextlib.suppress(BrokenPipeError, OSError):
             os.write(self._pipes.commands, json.dumps(message).encode() + b"\n")
 
-    def receive(self, patience_s: float) -> dict[str, Any]:  # Any: JSON
+    def receive(
+        self, patience_s: float, *, look: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:  # Any: JSON
         """Wait for an answer.
 
         Args:
             patience_s: without a sign of life for so long, it has hung.
+            look: called every moment while it is waited for and lives.
 
         Raises:
             ChildError: it ended, gave no sign of life, or wrote something else. It is ended then.
         """
         try:
             while True:
-                message = self._message(patience_s)
+                message = self._message(patience_s, look)
                 if message["kind"] != "alive":
                     return message
                 self.phase = str(message.get("phase", self.phase))
@@ -240,8 +243,8 @@ class Child:
             self.end()
             raise
 
-    def _message(self, patience_s: float) -> dict[str, Any]:
-        line = self._line(patience_s)
+    def _message(self, patience_s: float, look: Callable[[], None]) -> dict[str, Any]:
+        line = self._line(patience_s, look)
         try:
             message = json.loads(line)
             if not isinstance(message["kind"], str):
@@ -250,7 +253,7 @@ class Child:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise _garbled(line) from None
 
-    def _line(self, patience_s: float) -> bytes:
+    def _line(self, patience_s: float, look: Callable[[], None]) -> bytes:
         until_s = time.monotonic() + patience_s
         while b"\n" not in self._rest:
             left_s = until_s - time.monotonic()
@@ -258,6 +261,8 @@ class Child:
                 raise ChildError("silent", f"gave no sign of life for {patience_s:.0f} s")
             if len(self._rest) > _LINE_BYTES:
                 raise _garbled(self._rest)
+            if not self.has_ended:
+                look()
             self._read(min(left_s, _LOOK_S))
         line, _, self._rest = self._rest.partition(b"\n")
         return line

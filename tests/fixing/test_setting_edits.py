@@ -8,7 +8,7 @@ from quickfit.causes._shared.batch_size import Size
 from quickfit.code.edits import apply_edits, is_in_conflict, merge_edits
 from quickfit.code.program import Program
 from quickfit.findings import FixClass
-from quickfit.fixing.tuned_edits import (
+from quickfit.fixing.setting_edits import (
     with_batch,
     with_policy,
     with_steps,

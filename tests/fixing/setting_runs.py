@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from quickfit.findings import Change, Edit, FixClass
-from quickfit.fixing.tuned_offer import Offer
-from quickfit.fixing.tuned_seen import Seen
-from quickfit.fixing.tuned_trials import Tried
-from quickfit.fixing.tuned_watched import Watched
+from quickfit.fixing.setting_candidates import Watched
 from quickfit.lab.statistics import interval
 from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
-from quickfit.tuning.advice.result import ChangeKind, LossChange
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.trials.settings import Setting
 
 import builders
 from builders import SCRIPT
@@ -39,53 +38,61 @@ def watched(text: str = SOURCE, **given: Any) -> Watched:
     return Watched(recording(text, **given), {SCRIPT: text})
 
 
-def offer(
+def candidate(
     kind: ChangeKind = ChangeKind.XLA,
     name: str = "XLA (jit_compile)",
     *,
     path: Path | str = SCRIPT,
     **given: Any,
-) -> Offer:
-    """Return an offer to put a comment with its name into the third line of a file."""
+) -> ChangeCandidate:
+    """Return a setting that puts a comment with its name into the third line of a file."""
     place = given.pop("place", (3, 0))
     edit = Edit(str(path), place, place, f"# {name}\n")
     change = Change(f"Try {name}", given.pop("claimed", FixClass.MAY_CHANGE_RESULTS), (edit,))
-    setting = given.pop("setting", {"jit": True} if kind is ChangeKind.XLA else {})
-    return Offer(kind, name, setting, given.pop("made", change), **given)
+    setting = Setting(jit=True) if kind is ChangeKind.XLA else Setting()
+    return ChangeCandidate(kind, name, given.pop("setting", setting), change)
 
 
 def outcome(
-    of: Offer, *ratios: float, why: str = "", unit: str = "whole epochs", **given: Any
+    name: str,
+    change: Change,
+    *ratios: float,
+    why: str = "",
+    unit: str = "whole epochs",
+    **given: Any,
 ) -> Outcome:
-    """Return the outcome of an offer: accepted, unless there is a reason why not."""
-    change = of.change
-    assert change is not None
+    """Return the proof of a change: accepted, unless there is a reason why not."""
     facts = {"results": "same batches", "took_s": 60.0, **given}
     measured = interval(ratios) if ratios else None
     is_accepted = not why and measured is not None
     return Outcome(
-        of.name, "", change, None, change.kind, measured, is_accepted=is_accepted, why=why,
+        name, "", change, None, change.kind, measured, is_accepted=is_accepted, why=why,
         unit=unit, **facts,
     )  # fmt: skip
-
-
-def tried(
-    of: Offer, *ratios: float, loss: tuple[float, float] | None = None, **given: Any
-) -> Tried:
-    """Return what came of an offer; `loss` with it and without, `compile_s` of its first step."""
-    compile_s = given.pop("compile_s", 0.0)
-    known = LossChange(1024, 0.9, *loss) if loss is not None else None
-    seen = Seen(640e6, 40e6, 0.9, compile_s, known)
-    why_not = given.pop("not_worth", "")
-    return Tried(of, outcome(of, *ratios, **given), seen, why_not)
 
 
 FAST = (1.5, 1.52, 1.54)
 FASTER = (2.0, 2.02, 2.04)
 SAME = (1.0, 1.01, 1.0)
 SLOW = (0.8, 0.8, 0.81)
-STEPS32 = offer(ChangeKind.STEPS, "32 steps per call", setting={"steps_per_execution": 32})
-STEPS8 = offer(ChangeKind.STEPS, "8 steps per call", setting={"steps_per_execution": 8})
-BATCH64 = offer(ChangeKind.BATCH, "batch 64 (×2)", setting={"batch": 64}, times=2)
-BATCH128 = offer(ChangeKind.BATCH, "batch 128 (×4)", setting={"batch": 128}, times=4)
-XLA = offer()
+NO_GAIN = "gains less than 1.05×"
+
+
+class Proofs:
+    """Stands for a machine: answers with ratios by the name of the change, and keeps claims.
+
+    An answer is ratios, "interrupt", or why nothing was measured.
+    """
+
+    def __init__(self, ratios: dict[str, Any], **facts: Any) -> None:
+        self.ratios, self.facts, self.claims = ratios, facts, []
+
+    def prove(self, claim: Any) -> Outcome:
+        self.claims.append(claim)
+        answer = self.ratios.get(claim.cause, SAME)
+        if answer == "interrupt":
+            raise KeyboardInterrupt
+        if isinstance(answer, str):
+            return outcome(claim.cause, claim.change, why=answer, **self.facts)
+        why = "" if len(answer) > 2 and min(answer) >= 1.05 else NO_GAIN
+        return outcome(claim.cause, claim.change, *answer, why=why, **self.facts)

@@ -9,15 +9,29 @@ import pytest
 
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import Change, Edit, FixClass
-from quickfit.fixing import proven, tuned, write
-from quickfit.fixing.tuned import TuneRequest, found, tune
-from quickfit.fixing.tuned_offer import Offer
+from quickfit.fixing import proven, write
+from quickfit.fixing import tune as script_tuning
+from quickfit.fixing.tune import (
+    LEAST_S,
+    ProofPace,
+    TuneRequest,
+    WatchTicker,
+    check_budget,
+    check_least,
+    input_text,
+    search_settings,
+    tune,
+)
 from quickfit.fixing.write import Asked
+from quickfit.lab.budget import Budget
 from quickfit.lab.observe import NO_TRAINING, Observed
 from quickfit.lab.statistics import interval
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.advice.result import Advice, TrainingBaseline
+from quickfit.tuning.trials.settings import Setting
 from stories import story, write_script
 
 import builders
@@ -43,7 +57,7 @@ class Proofs:
         ratios = self.ratios.get(claim.cause, SAME)
         if ratios == "interrupt":
             raise KeyboardInterrupt
-        is_accepted = bool(ratios) and min(ratios) >= 1.05
+        is_accepted = len(ratios) > 2 and min(ratios) >= 1.05
         measured = interval(ratios) if ratios else None
         why = "" if is_accepted else "gains less than 1.05×"
         return Outcome(
@@ -67,16 +81,16 @@ def machine(home, monkeypatch):
     def edit(title, kind, place):
         return Change(title, kind, (Edit(path, *place),), f"{title}.")
 
-    offers = [
-        Offer(ChangeKind.XLA, "XLA", {"jit": True}, edit("Use XLA", MAY, JIT)),
-        Offer(
+    candidates = [
+        ChangeCandidate(ChangeKind.XLA, "XLA", Setting(jit=True), edit("Use XLA", MAY, JIT)),
+        ChangeCandidate(
             ChangeKind.STEPS,
             "32 steps",
-            {"steps_per_execution": 32},
+            Setting(steps_per_execution=32),
             edit("32", SAME_RESULTS, STEPS),
         ),
-        Offer(ChangeKind.BATCH, "batch 64", {"batch": 64}, edit("64", MAY, BATCH), 2),
-        Offer(ChangeKind.THREADS, "threads", {}, "there is one core"),
+        ChangeCandidate(ChangeKind.BATCH, "batch 64", Setting(batch=64), edit("64", MAY, BATCH)),
+        ChangeCandidate(ChangeKind.THREADS, "threads", reason="there is one core"),
     ]
 
     def prepare(failure="", wait_s=0.001, only_left=False, **ratios):
@@ -87,10 +101,11 @@ def machine(home, monkeypatch):
             told.target = request.target
             return told, Observed(home, 4.0, failure)
 
-        monkeypatch.setattr(tuned, "begun", begun)
-        monkeypatch.setattr(tuned, "Prover", Proofs)
-        left = [replace(one, made="`compile` has `**`") for one in offers]
-        monkeypatch.setattr(tuned, "offers_of", lambda *args: left if only_left else offers)
+        monkeypatch.setattr(script_tuning, "begun", begun)
+        monkeypatch.setattr(script_tuning, "Prover", Proofs)
+        left = [replace(one, edit=None, reason="`compile` has `**`") for one in candidates]
+        found = left if only_left else candidates
+        monkeypatch.setattr(script_tuning, "script_candidates", lambda *args: found)
         monkeypatch.setattr(
             Proofs, "ratios", {name.replace("_", " "): value for name, value in ratios.items()}
         )
@@ -180,14 +195,14 @@ def test_together_no_faster_leaves_the_best_alone(home, machine):
     machine(XLA=FAST, **{"batch 64": FASTER, "XLA + batch 64": FAST})
     out, _ = run()
     assert "Advised: batch 64: 2.02×" in out
-    assert "XLA: faster alone, but no faster together with that." in out
+    assert "XLA: outdone: faster alone, but not together with batch 64" in out
     assert [one.cause for one in proven.read(home)] == ["batch 64"]
 
 
 def test_where_nothing_gains_that_is_said_and_nothing_kept(home, machine):
     machine()
     out, _ = run()
-    assert "Nothing to change: no setting was faster for sure" in out
+    assert "Nothing to change: no change was faster for sure" in out
     with pytest.raises(FixError, match="nothing was proven here yet"):
         proven.read(home)
 
@@ -198,7 +213,7 @@ def test_where_nothing_can_be_tried_the_reasons_are_said(home, machine):
     assert "XLA, 32 steps, batch 64, threads: not tried: `compile` has `**`" in out.replace(
         "\n", " "
     )
-    assert "Nothing can be tried on this script by an edit that is certain" in out
+    assert "Nothing was measured beside your training: the reasons are above." in out
 
 
 def test_a_diff_goes_to_stdout_and_the_rest_to_stderr(home, machine):
@@ -215,6 +230,13 @@ def test_json_is_all_there_is_on_stdout(home, machine):
     assert facts["advised"] == "32 steps"
     assert facts["setting"] == {"steps_per_execution": 32}
     assert facts["baseline"]["batch"] == 32
+    assert facts["baseline"]["start_s"] == 4.0
+    assert facts["baseline"]["samples"] is None
+    assert facts["lines"] == ['model.compile("adam", steps_per_execution=32)']
+    assert facts["remarks"] == ["32 steps: 32."]
+    assert [row["class"] for row in facts["rows"]] == [
+        "may-change-results", "same-results", "may-change-results", None,
+    ]  # fmt: skip
     assert [row["verdict"] for row in facts["rows"]] == [
         "no gain", "advised", "no gain", "not tried",
     ]  # fmt: skip
@@ -239,7 +261,7 @@ def test_an_interrupt_of_the_first_trial_says_of_every_setting_that_it_was_not_t
         tune(TuneRequest(Target(script="train.py")), Asked(), out=out, err=io.StringIO())
     assert "XLA, 32 steps, batch 64: not tried: interrupted" in out.getvalue()
     assert "threads: not tried: there is one core" in out.getvalue()
-    assert "by an edit that is certain" not in out.getvalue()
+    assert "Nothing was measured beside your training" in out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -286,7 +308,9 @@ def test_input_that_is_the_limit_is_said_first(home, machine):
 def test_only_some_kinds_are_tried_where_that_is_asked_for(home, machine):
     machine()
     request = TuneRequest(Target(script="train.py"), only=frozenset({"batch"}))
-    assert [one.offer.kind for one in found(request, io.StringIO()).tried] == [ChangeKind.BATCH]
+    assert [row.kind for row in search_settings(request, io.StringIO())[1].rows] == [
+        ChangeKind.BATCH
+    ]
 
 
 def test_a_script_that_makes_no_step_cannot_be_tuned(home, machine):
@@ -310,7 +334,7 @@ def test_a_script_that_is_not_safe_to_try_is_told_about_tuning_not_fixes(home, m
     def refuse(*args):
         raise Observed(home, 0.0, "cannot be tried safely: x.py:2 deletes a").unprovable("x.py")
 
-    monkeypatch.setattr(tuned, "begun", refuse)
+    monkeypatch.setattr(script_tuning, "begun", refuse)
     with pytest.raises(FixError) as caught:
         run()
     assert str(caught.value) == (
@@ -330,6 +354,141 @@ def test_a_recording_without_a_loop_cannot_be_tuned(home, machine, monkeypatch):
     told = story(home, recording=builders.recording())
     told.recording.main.tables["loops"] = []
     told.recording.main.tables["steps"] = []
-    monkeypatch.setattr(tuned, "begun", lambda *args: (told, Observed(home, 4.0)))
+    monkeypatch.setattr(script_tuning, "begun", lambda *args: (told, Observed(home, 4.0)))
     with pytest.raises(FixError, match="cannot be tuned, because quickfit needs a training loop"):
         run()
+
+
+def test_json_has_the_same_names_for_a_script_and_a_function(home, machine):
+    machine(XLA=FAST)
+    found = json.loads(run(as_json=True)[0])
+    wanted = Advice("a", "b", TrainingBaseline(), ()).as_json()
+    assert wanted.keys() == found.keys()
+    assert wanted["baseline"].keys() == found["baseline"].keys()
+
+
+def test_what_was_measured_too_little_is_named_with_the_command_that_decides(home, machine):
+    machine(XLA=(3.0, 3.2))
+    out, _ = run()
+    assert "Nothing to change" not in out
+    assert "Not decided, and promising: XLA 3.10× (" in out
+    command = "quickfit tune --budget 1200s --only xla train.py"
+    assert f"More time would decide:\n    {command}\n" in out
+    machine(XLA=(3.0, 3.2))
+    facts = json.loads(run(as_json=True)[0])
+    assert (facts["deciding_budget_s"], facts["rows"][0]["verdict"]) == (1200.0, "not decided")
+
+
+def test_the_class_stands_below_the_name(home, machine):
+    machine(XLA=FAST)
+    out, _ = run()
+    assert "may-change-results" in out
+    assert "--apply writes same-results; the others need --accept and their class." in out
+
+
+def test_a_terminal_without_signs_gets_plain_ones(home, machine):
+    machine(XLA=FAST)
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="ascii")
+    tune(TuneRequest(Target(script="train.py")), Asked(), out=stream, err=io.StringIO())
+    stream.flush()
+    assert b"Advised: XLA: 1.52x" in buffer.getvalue()
+
+
+MODULE = Target(module="proj.main", args=("4",))
+
+
+def budget(seconds, watched_s=0.0):
+    """Return a budget of which watching has taken some."""
+    now = [0.0]
+    made = Budget(seconds, clock=lambda: now[0])
+    now[0] = watched_s
+    return made
+
+
+def test_a_setting_needs_its_results_and_three_pairs():
+    pace = ProofPace(10.0, 0.5)
+    assert pace.setting_s == (10 + 16) + 3 * (10 + 10)
+    assert pace.all_s(2) == 26 + 2 * 86
+
+
+def test_too_little_is_refused_with_what_is_needed():
+    with pytest.raises(UsageError) as caught:
+        check_budget(MODULE, budget(90.0, 50.0), ProofPace(10.0, 0.5), 2, io.StringIO())
+    assert str(caught.value) == (
+        "proj.main: a budget of 90 s is too small for it. It takes 10 s to its first step, and was"
+        " watched for 50 s; to prove one setting, its results and 3 pairs, takes about 1 min 52 s"
+        " more, and all 2 of them about 3 min 18 s.\n"
+        "Give more:\n    quickfit tune --budget 248s -m proj.main 4"
+    )
+
+
+def test_one_setting_is_not_told_about_the_others():
+    with pytest.raises(UsageError, match=r"takes about 1 min 52 s more\.\n"):
+        check_budget(MODULE, budget(90.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+
+
+def test_enough_for_one_is_enough_and_that_it_may_not_decide_all_is_said():
+    err = io.StringIO()
+    check_budget(MODULE, budget(112.0), ProofPace(10.0, 0.5), 7, err)
+    assert "1 min 52 s may not decide all 7 settings" in err.getvalue()
+    assert "    quickfit tune --budget 628s -m proj.main 4\n" in err.getvalue()
+    quiet = io.StringIO()
+    check_budget(MODULE, budget(628.0), ProofPace(10.0, 0.5), 7, quiet)
+    assert quiet.getvalue() == ""
+
+
+def test_what_watching_took_is_not_there_for_settings():
+    check_budget(MODULE, budget(162.0, 50.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+    with pytest.raises(UsageError, match="was watched for 51 s"):
+        check_budget(MODULE, budget(162.0, 51.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+
+
+def test_watching_ends_with_the_budget():
+    told = io.StringIO()
+    WatchTicker(told, MODULE, budget(60.0, 59.0)).tell("12 steps")
+    assert told.getvalue() == "quickfit: 12 steps · 1.0 s of the budget left\n"
+    with pytest.raises(UsageError) as caught:
+        WatchTicker(told, MODULE, budget(60.0, 60.0)).tell("13 steps")
+    assert str(caught.value) == (
+        "proj.main: the budget of 60 s was over while the script was still being watched"
+        " (13 steps).\nGive more:\n    quickfit tune --budget 240s -m proj.main 4"
+    )
+
+
+def test_where_nothing_can_be_tried_no_time_is_needed():
+    check_budget(MODULE, budget(1.0), ProofPace(10.0), 0, io.StringIO())
+
+
+def test_what_is_too_little_for_any_script_is_known_before_it_is_watched():
+    check_least(MODULE, LEAST_S)
+    with pytest.raises(UsageError) as caught:
+        check_least(MODULE, 5.0)
+    assert str(caught.value) == (
+        "proj.main: a budget of 5.0 s is too small: no trial of a script is begun with less than"
+        " 40 s left.\nA small script needs some minutes:\n"
+        "    quickfit tune --budget 10m -m proj.main 4"
+    )
+
+
+def test_a_wait_that_does_not_dominate_is_not_the_limit():
+    assert input_text(0.34, MODULE) == (
+        "34 % of a step waits for data. Without the wait it is 1.52× as fast at most; settings"
+        " gain at most the other 66 %.\nFor the input: quickfit fix -m proj.main 4"
+    )
+
+
+def test_a_wait_of_half_a_step_is_the_limit():
+    text = input_text(0.6, MODULE)
+    assert text.startswith("Your input is the limit: 60 % of a step waits for data. Without the")
+    assert "2.50× as fast at most; settings gain at most the other 40 %." in text
+    assert text.endswith("\nFirst: quickfit fix -m proj.main 4")
+
+
+@pytest.mark.parametrize("share", [None, 0.0, 0.29])
+def test_a_short_wait_is_not_worth_a_word(share):
+    assert input_text(share, MODULE) == ""
+
+
+def test_a_step_that_only_waits_has_no_number():
+    assert "100 % of a step waits for data. Settings gain at most" in input_text(1.0, MODULE)

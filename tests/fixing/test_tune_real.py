@@ -8,8 +8,8 @@ import pytest
 
 from quickfit.code.edits import apply_edits
 from quickfit.code.program import Program
-from quickfit.fixing.tuned_edits import with_steps
-from quickfit.fixing.tuned_seen import TrialFolders
+from quickfit.fixing.script_bench import TrialFolders
+from quickfit.fixing.setting_edits import with_steps
 from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
 
@@ -32,7 +32,7 @@ model.fit(x, y, epochs=int(sys.argv[2]), verbose=0)
 # Too little for five starts of TensorFlow and three pairs.
 NO_TIME = """
 import sys
-from quickfit.fixing.tuned import TuneRequest, tune
+from quickfit.fixing.tune import TuneRequest, tune
 from quickfit.fixing.write import Asked
 from quickfit.launch.target import Target
 
@@ -82,7 +82,7 @@ def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(hom
                     target, scratch / f"results{number}", cwd=home, texts=texts, results_steps=32
                 )
             )
-            trial.keeper.wait(120)
+            trial.process.wait(120)
             assert trial.failure() == ""
     loss = folders.seen(1, 32).loss
     assert loss.samples in (1024, 2048)
