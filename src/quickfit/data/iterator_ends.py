@@ -60,7 +60,10 @@ class _IteratorEnds:
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._run, args=(self._gone, self._refs), daemon=True, name="iterator-ends"
+                    target=self._run,
+                    args=(self._gone, self._refs),
+                    daemon=True,
+                    name="iterator-ends",
                 )
                 self._thread.start()
                 atexit.register(self._finish)
@@ -97,10 +100,10 @@ def end_iterators_aside(dataset: Dataset) -> Dataset:
     """
     kind = type(dataset)
 
-    def __iter__(self: Dataset) -> Any:
+    def begin(self: Dataset) -> Any:
         iterator = kind.__iter__(self)
         _ENDS.watch(iterator)
         return iterator
 
-    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": __iter__})
+    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": begin})
     return dataset
