@@ -24,7 +24,7 @@ from quickfit.diagnosis.ranking import (
     without_explained,
     without_vaguer,
 )
-from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, withdrawn
+from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, turbo_places, withdrawn
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import (
     Verdict,
@@ -101,6 +101,7 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         phases=phases(signals) if missing_package is None else (),
         account=account,
         memory=memory_account(signals),
+        turbo=turbo_places(signals),
     )
 
 

@@ -31,6 +31,7 @@ from quickfit.findings._records import (
     Span,
     Spotted,
     Symptom,
+    TurboPlace,
 )
 
 __all__ = [
@@ -64,4 +65,5 @@ __all__ = [
     "Span",
     "Spotted",
     "Symptom",
+    "TurboPlace",
 ]
