@@ -36,8 +36,9 @@ def patch_with(patch: Callable[[Any], None]) -> Patch:
 def same_op_seeds() -> Iterator[None]:
     """Leave TensorFlow's counter of operation seeds as it was found."""
     context = sys.modules["tensorflow.python.eager.context"].context()
-    random = getattr(context, "_rng", None)
-    before = random.getstate() if random is not None else None
+    if not hasattr(context, "_rng"):
+        yield
+        return
+    before = context._rng.getstate()
     yield
-    if random is not None and getattr(context, "_rng", None) is random:
-        random.setstate(before)
+    context._rng.setstate(before)

@@ -1,8 +1,8 @@
 """Gives `model.predict` of one batch its tensors, instead of a pipeline built for one batch.
 
 Keras builds a dataset of seven stages, traces its three functions and makes two iterators for
-every call of `predict`, also for one row. Everything else of `predict` stays Keras's own: its compiled
-function, its callbacks and progress bar, the way outputs are put together.
+every call of `predict`, also for one row. Everything else of `predict` stays Keras's own: its
+compiled function, its callbacks and progress bar, the way outputs are put together.
 """
 
 from __future__ import annotations

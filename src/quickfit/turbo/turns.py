@@ -1,7 +1,7 @@
 """Decides which way the next call or pass takes, on or off, from what each way took so far.
 
-Both ways give the same values, so the script itself is measured: some of its calls the old way, some
-the new one, in turns. The new way is kept only where it is faster.
+Both ways give the same values, so the script itself is measured: some of its calls the old way,
+some the new one, in turns. The new way is kept only where it is faster.
 """
 
 from __future__ import annotations
