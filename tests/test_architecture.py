@@ -20,8 +20,10 @@ MAY_IMPORT = {
     "code": {"findings"},
     "measuring": set(),
     "probes": {"recording", "pipeline_model"},
+    "turbo": {"probes", "data"},
     "launch": {
         "probes",
+        "turbo",
         "recording",
         "diagnosis",
         "report",
