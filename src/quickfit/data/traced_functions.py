@@ -77,6 +77,8 @@ def function_traits(wrapper: Any) -> FunctionTraits:
         return _UNKNOWN
     if any(tensor.dtype.name == "variant" for tensor in captured):
         return FunctionTraits(False, False, False, "uses a dataset from outside")
+    if any(operation.type in PYTHON_OPS for operation in operations):
+        return FunctionTraits(False, False, False, "runs Python code")
     worst = PURE
     for operation in operations:
         traits = _operation_traits(operation)
@@ -91,8 +93,6 @@ def _rank(traits: FunctionTraits) -> int:
 
 def _operation_traits(operation: Any) -> FunctionTraits:
     kind = operation.type
-    if kind in PYTHON_OPS:
-        return FunctionTraits(False, False, False, "runs Python code")
     if operation.op_def is not None and not operation.op_def.is_stateful:
         return PURE
     if kind in _HARMLESS_OPS:

@@ -107,7 +107,7 @@ def _dataset_facts(dataset: Any) -> dict[str, Any]:
     wrapper = next((getattr(dataset, n) for n in _FUNCTIONS if hasattr(dataset, n)), None)
     function = getattr(wrapper, "_func", None)
     if function is not None:
-        facts |= _function_facts(function) | _graph_facts(wrapper)
+        facts |= function_facts(function) | _graph_facts(wrapper)
     return facts
 
 
@@ -122,7 +122,8 @@ def _constant_number(value: Any) -> int | None:
         return None
 
 
-def _function_facts(function: Any) -> dict[str, Any]:
+def function_facts(function: Any) -> dict[str, Any]:
+    """Return the name and place of a function, or of the generator behind it."""
     generator = _generator_of(function)
     if generator is not None:
         return {"from_generator": True, **function_name_facts(generator)}
