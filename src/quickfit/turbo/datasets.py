@@ -2,7 +2,8 @@
 
 Every eager pass through a dataset, of `fit`, `evaluate`, `predict` or a `for` of the script, asks
 the dataset for itself right before its iterator is made. There the rewritten one takes its place.
-How it is rewritten is decided in `quickfit.data.rewriting`; here is decided when it is used.
+How it is rewritten is decided in `quickfit.data.acceleration.exact`; here is decided when it is
+used.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from quickfit.probes import tf_data_chain
 from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._hooks import notice_calls, now, replace_calls
 from quickfit.probes._places import Place, user_place
+from quickfit.standard import standard
 from quickfit.turbo import endings, ledger
 from quickfit.turbo.guard import choosing, same_op_seeds
 from quickfit.turbo.turns import PassTurns
@@ -110,7 +112,7 @@ class _Plan:
     """What is done with one dataset of the script."""
 
     def __init__(self, rewriting: Any, entry: ledger.Entry | None, *, ends_unseen: bool) -> None:
-        self.rewriting = rewriting  # of `quickfit.data.rewriting`; None: left alone
+        self.rewriting = rewriting  # an `ExactRewrite`; None: left alone
         self.entry = entry
         self.ends_unseen = ends_unseen
         self.turns = PassTurns()
@@ -139,10 +141,8 @@ class _Plan:
 
     def _fits(self, steps: int) -> bool:
         """Tell whether a dataset of unknown length, now known, fits in memory."""
-        from quickfit.data.rewriting import elements_per_step
-
-        count = steps * elements_per_step(self.rewriting)
-        reason = _why_too_large(self.rewriting.kept, count)
+        with _being_busy():
+            reason = _why_too_large(self.rewriting.kept, steps * self.rewriting.per_step)
         if reason is not None and self.entry is not None:
             self.rewriting, self.entry.reason = None, reason
             ledger.write_entry(self.entry)
@@ -179,8 +179,9 @@ def _choose_dataset(dataset: Any, frame: FrameType) -> Any:
         with _being_busy(), same_op_seeds():
             plan = _plans[dataset] = _new_plan(dataset, frame)
     iterator = read_locals(frame).get("self")
+    endings.take_over_ends()
     if plan.ends_unseen:
-        endings.end_aside(iterator, user_place(frame))
+        endings.await_resource(iterator, user_place(frame))
     chosen = plan.begin()
     if plan.rewriting is not None and iterator is not None:
         iterator._quickfit_plan = weakref.ref(plan)
@@ -201,46 +202,44 @@ def _note_next(iterator: Any) -> None:
     plan = reference() if reference is not None else None
     if plan is not None:
         plan.stamps.append(now())
+    endings.take_over_ends()
 
 
 def _note_step(epoch_iterator: Any) -> None:
     plan = _plans.get(vars(epoch_iterator).get("_distributed_dataset"))
     if plan is not None:
         plan.stamps.append(now())
+    endings.take_over_ends()
 
 
 def _new_plan(dataset: Any, frame: FrameType) -> _Plan:
-    from quickfit.data import rewriting
-
     adapter = _adapter_around(frame)
     place = user_place(frame)
     if adapter == "ArrayDataAdapter":
         return _Plan(None, None, ends_unseen=True)
     if adapter in _ADAPTERS:
-        what, reason = _ADAPTERS[adapter]
-        _leave(place, what, reason)
+        _leave(place, *_ADAPTERS[adapter])
         return _Plan(None, None, ends_unseen=False)
-    ends_unseen = rewriting.ends_unseen(dataset)
-    found = rewriting.rewrite_exactly(dataset)
-    place = tf_data_chain.written_place(found.stage) or place
-    if found.dataset is None:
-        _leave(place, found.what, found.reason)
-        return _Plan(None, None, ends_unseen=ends_unseen)
-    count = int(found.kept.cardinality())
-    too_large = _why_too_large(found.kept, count) if count != _UNKNOWN else None
-    if too_large is None and len(found.files) > MAX_FILES:
-        too_large = f"it reads more than {MAX_FILES:,} files, which may change"
-    if too_large is not None:
-        _leave(place, rewriting.describe(found.stage), too_large)
+    standard("statistics")  # the only module that is loaded now and was not by TensorFlow
+    from quickfit.data.acceleration import exact
+
+    ends_unseen = exact.ends_unseen(dataset)
+    found = exact.keep_in_memory(dataset)
+    count = int(found.kept.cardinality()) if found.dataset is not None else 0
+    place = tf_data_chain.written_place(found.stage.dataset) or place
+    reason = found.reason or _why_not_kept(found, count)
+    if reason:
+        _leave(place, f"`{found.stage.label}`", reason)
         return _Plan(None, None, ends_unseen=ends_unseen)
     for made, origin in found.origins:
         tf_data_chain.note_origin(made, origin)
     entry = ledger.Entry("dataset", place, found.what, cause=found.cause, unit="step")
-    entry = ledger.entry_of(("dataset", place, found.what, id(dataset)), entry)
     plan = _Plan(found, entry, ends_unseen=ends_unseen)
+    # How much it takes is known after a first pass without it.
     plan.turns.fills = count != _UNKNOWN
     plan.files = _states(found.files)
     entry.turns = plan.turns
+    ledger.entry_of(("dataset", place, found.what, id(plan)), entry)
     return plan
 
 
@@ -256,6 +255,13 @@ def _adapter_around(frame: FrameType) -> str:
         if outer is not None and outer.f_code.co_name == "_enumerate_iterator":
             return type(getattr(read_locals(outer).get("self"), "data_adapter", None)).__name__
     return ""
+
+
+def _why_not_kept(found: Any, count: int) -> str:
+    """Return why what could be kept in memory is not; empty: it is."""
+    if len(found.files) > MAX_FILES:
+        return f"it reads more than {MAX_FILES:,} files, which may change"
+    return (_why_too_large(found.kept, count) or "") if count != _UNKNOWN else ""
 
 
 def _why_too_large(kept: Any, count: int) -> str | None:

@@ -37,6 +37,11 @@ class Entry:
     on_count: int = 0
     saved_s: float | None = None
 
+    def add_wait(self, seconds: float) -> None:
+        """Count a wait that another thread had."""
+        self.on_count += 1
+        self.saved_s = (self.saved_s or 0.0) + seconds
+
     @property
     def state(self) -> str:
         """`left`, `kept`, `dropped` or `open`: not measured to the end."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 
 from quickfit.probes._imports import Patch
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
-from quickfit.turbo import datasets, endings, ledger, predicting
+from quickfit.turbo import datasets, ledger, predicting
 from quickfit.turbo.guard import NAME, patch_with
 
 
@@ -30,7 +29,6 @@ def start() -> None:
     state.writer.add("meta", ("turbo_run", "true"))
     state.before_finish.append(_settle)
     os.register_at_fork(after_in_child=_stop_in_child)
-    atexit.register(endings.stop)
 
 
 def _settle(state: State) -> None:
