@@ -224,12 +224,13 @@ def _is_short_wait(place: TurboPlace) -> bool:
 
 def _turbo_place(place: TurboPlace, script: str) -> TurboView:
     timed = place.on_s is not None and place.off_s is not None and place.on_s > 0
-    edit = f"quickfit fix {shlex.quote(text.path(script))} {place.cause}" if place.cause else ""
+    cause = shlex.quote(text.one_line(place.cause, limit=60))
+    edit = f"quickfit fix {shlex.quote(text.path(script))} {cause}" if place.cause else ""
     return TurboView(
         gain=units.factor((place.off_s or 0.0) / (place.on_s or 1.0)) if timed else "",
         what=text.prose(place.what),
         place=sentences.place(place.where),
-        figures=sentences.turbo_figures(place),
+        figures=text.prose(sentences.turbo_figures(place)),
         edit=edit,
     )
 
