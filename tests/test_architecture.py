@@ -20,8 +20,10 @@ MAY_IMPORT = {
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
     "probes": {"recording", "pipeline_model"},
+    "turbo": {"probes", "data"},
     "launch": {
         "probes",
+        "turbo",
         "recording",
         "diagnosis",
         "report",

@@ -41,6 +41,7 @@ from quickfit.findings._records import (
     Span,
     Spotted,
     Symptom,
+    TurboPlace,
 )
 
 __all__ = [
@@ -82,4 +83,5 @@ __all__ = [
     "Spotted",
     "StepPoint",
     "Symptom",
+    "TurboPlace",
 ]

@@ -17,7 +17,7 @@ from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.data.options import OptionChecks
 from quickfit.errors import UsageError
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 
 # How long chains are raced against each other, besides the one pass that each needs before.
 _RACE_S = 0.8
@@ -303,7 +303,7 @@ def _twin(dataset: Dataset) -> Dataset:
     """Return another object for the same dataset, with its state; the user's stays as it is."""
     kind: Any = type(dataset)
     twin: Dataset = kind.__new__(kind)
-    vars(twin).update(vars(dataset))
+    twin.__dict__.update(vars(dataset))
     return twin
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from quickfit.data.acceleration.stages import Realizer, Stage
 from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import Measured, interval
 
 # Of a stage that makes several elements of one, the elements are counted, not what it is given.
 _EXPANDING = ("flatmap", "interleave", "parallelinterleave", "unbatch")
