@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
     "probes": {"recording", "pipeline_model"},
-    "turbo": {"probes", "data"},
+    "turbo": {"probes", "data", "findings"},
     "launch": {
         "probes",
         "turbo",
