@@ -303,7 +303,7 @@ def _twin(dataset: Dataset) -> Dataset:
     """Return another object for the same dataset, with its state; the user's stays as it is."""
     kind: Any = type(dataset)
     twin: Dataset = kind.__new__(kind)
-    vars(twin).update(vars(dataset))
+    twin.__dict__.update(vars(dataset))
     return twin
 
 
@@ -333,7 +333,12 @@ def _describe_stage(stage: Stage) -> AcceleratedStage:
     if stage.where is not None:
         file, line = stage.where
         where = f"{file.rsplit('/', 1)[-1]}:{line}"
-    return AcceleratedStage(stage.label, where, stage.note, bool(stage.change))
+    note = stage.note
+    if not note and stage.kind == "interleave" and int(stage.dataset._cycle_length) < 0:
+        note = "left as it is: without cycle_length, its order would change"
+    if not note and not stage.traits.is_pure and stage.kind != "shuffle":
+        note = f"left as it is: it {stage.traits.reason}"
+    return AcceleratedStage(stage.label, where, note, bool(stage.change))
 
 
 def _accelerator_device(dataset: Dataset) -> str | None:

@@ -34,6 +34,8 @@ MIN_GAIN = 1.05
 MIN_CPU_GAIN = 1.2
 # What a tensor takes in a cache besides its values, and a string in a tensor.
 _TENSOR_BYTES, _STRING_BYTES = 200, 24
+# Behind them are the same values as before them, at most.
+_SAME_SIZE = ("batch", "parallelbatch", "prefetch", "options")
 _MOST_FILES = 20_000
 _PACKED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
 
@@ -300,7 +302,10 @@ def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
         top: the last stage before the cache.
         sample: how much of the data may be run; None if nothing may.
     """
-    length, each = _known_length(top), spec_bytes(top.dataset.element_spec)
+    single = top
+    while single.kind in _SAME_SIZE and single.build is not None:
+        single = single.source
+    length, each = _known_length(single), spec_bytes(single.dataset.element_spec)
     if length is not None and each is not None:
         return length * each
     if sample is None:
@@ -308,6 +313,7 @@ def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
     run = run_pass(_fresh(sample_chain(top, sample.elements)), element_bytes, math.inf)
     if sample.is_whole:
         return run.bytes
+    length = _known_length(top)
     scales = [_scale_of(stage, sample.elements) for stage in sampled_stages(top)]
     known = [scale for scale in scales if scale is not None]
     if len(known) == len(scales):
