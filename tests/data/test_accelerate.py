@@ -87,6 +87,7 @@ def chains(tf, folder):
         "rows": lambda: numbers.map(scale).batch(7),
         "rows, whole batches only": lambda: numbers.map(scale).batch(7, drop_remainder=True),
         "shuffle after map": lambda: numbers.map(scale).shuffle(20, seed=4).batch(7),
+        "shuffle before maps": lambda: numbers.shuffle(20, seed=4).map(work).map(tf.sin).batch(7),
         "shuffled once": lambda: (
             numbers.map(scale).shuffle(20, seed=4, reshuffle_each_iteration=False).batch(7)
         ),
@@ -149,7 +150,9 @@ def chains(tf, folder):
 NAMES = list(
     {
         **dict.fromkeys(("map", "parallel map", "rows", "rows, whole batches only")),
-        **dict.fromkeys(("shuffle after map", "shuffled once", "two shuffles", "records")),
+        **dict.fromkeys(
+            ("shuffle after map", "shuffle before maps", "shuffled once", "two shuffles", "records")
+        ),
         **dict.fromkeys(("interleave", "interleave of tuned cycle", "flat map", "zip")),
         **dict.fromkeys(("same twice", "concatenate", "take, skip, shard", "filter", "window")),
         **dict.fromkeys(("padded", "ragged", "unbatch", "cached", "repeat", "seeded random")),
@@ -238,6 +241,13 @@ def test_the_cache_lies_behind_all_that_stays_the_same_and_replaces_those_before
     assert kinds == ["range", "map", "cache", "shuffle", "batch"]
 
 
+def test_shuffles_before_maps_move_behind_them_to_leave_room_for_a_cache(tf):
+    chain = tf.data.Dataset.range(ROWS).shuffle(9, seed=1).map(heavy(tf)).map(tf.sin).batch(7)
+    fast = data.accelerate(chain, measure=False)
+    names = [stage.name.split("(")[0] for stage in fast.acceleration.stages]
+    assert names == ["range", "map", "map", "cache", "shuffle", "batch", "prefetch"]
+
+
 def test_no_cache_without_room_or_known_size(tf):
     chain = tf.data.Dataset.range(ROWS).map(heavy(tf)).batch(7)
     assert "do not fit in 0 bytes" in repr(data.accelerate(chain, memory=0, measure=False))
@@ -289,7 +299,7 @@ def test_a_change_that_gains_nothing_by_itself_is_not_made_behind_a_cache():
 
 def test_the_trial_leaves_the_state_of_the_users_dataset_alone(tf):
     def make():
-        return tf.data.Dataset.range(ROWS).map(heavy(tf)).shuffle(20, seed=4).batch(7)
+        return tf.data.Dataset.range(ROWS).map(row(tf)).shuffle(20, seed=4).batch(7)
 
     chain, twin = make(), make()
     next(iter(chain)), next(iter(twin))

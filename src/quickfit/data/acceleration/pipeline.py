@@ -208,7 +208,7 @@ class _Accelerator:
                 name = "batched" if one.name == "original" else f"{one.name} + batched"
                 found.append(Contender(name, batched))
         for one in list(found):
-            cached = self._with_caches(one.top, sample)
+            cached = self._with_caches(rewrites.shuffles_last(one.top), sample)
             if cached is not None:
                 name = "cache" if one.name == "original" else f"{one.name} + cache"
                 found.append(Contender(name, cached))

@@ -144,6 +144,22 @@ def shuffles_first(top: Stage) -> Stage:
     return map_stages(top, change)
 
 
+def shuffles_last(top: Stage) -> Stage:
+    """Move shuffles behind pure maps, in the same order, so that a cache can lie between."""
+
+    def change(stage: Stage) -> Stage:
+        if not _may_follow_shuffle(stage):
+            return stage
+        shuffle = stage.source
+        if shuffle.kind != "shuffle" or shuffle.build is None:
+            return stage
+        note = f"moved behind {stage.label}, to mix what is kept; in the same order"
+        below = replace(stage, inputs=shuffle.inputs)
+        return replace(shuffle, inputs=(below,), note=note, change="cache")
+
+    return map_stages(top, change)
+
+
 def _may_follow_shuffle(stage: Stage) -> bool:
     is_map = stage.kind in _MAPS and stage.build is not None and stage.traits.is_pure
     # A map that gives its results in any order mixes them itself.
