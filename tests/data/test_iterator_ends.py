@@ -1,4 +1,4 @@
-"""Iterators end on a thread of their own; nobody waits for TensorFlow's."""
+"""Iterators end on a thread of their own; the script does not wait for TensorFlow's."""
 
 import gc
 import threading

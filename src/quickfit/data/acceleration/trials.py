@@ -25,6 +25,7 @@ _PASS_S, _PASS_CPU_S, _LONGEST_S = 0.04, 0.02, 0.2
 # Where nothing tells how much a cache would hold, the data is gone through for so long.
 _COUNT_S = 1.0
 _SIZING_S = 0.6
+_FILL_S = 5.0
 _FIRST_SAMPLE, _GROWTH = 8, 4
 MIN_ROUNDS, MAX_ROUNDS = 5, 12
 # The least gain that is worth a change; below, a busy machine decides.
@@ -108,7 +109,7 @@ def choose_sample(top: Stage) -> Sample:
         runs = [run_pass(dataset) for _ in range(2)]
         wall_s, cpu_s = min(run.wall_s for run in runs), min(run.cpu_s for run in runs)
         is_whole = all(_has_at_most(stage, elements) for stage in sampled_stages(top))
-        is_long = wall_s >= _PASS_S and (cpu_s >= _PASS_CPU_S or wall_s >= _LONGEST_S / 2)
+        is_long = wall_s >= _PASS_S and cpu_s >= _PASS_CPU_S
         if is_whole or is_long or time.perf_counter() > end_s:
             return Sample(elements, is_whole)
         elements *= _GROWTH
@@ -216,7 +217,8 @@ def race(contenders: Sequence[Contender], sample: Sample, seconds: float) -> lis
     for contender in contenders:
         try:
             contender.dataset = _fresh(sample_chain(contender.top, sample.elements))
-            run_pass(contender.dataset)
+            # To its end, so that caches are full.
+            run_pass(contender.dataset, longest_s=_FILL_S)
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError):
             if contender is contenders[0]:
                 raise
@@ -296,7 +298,7 @@ def spec_bytes(spec: Any) -> int | None:
 
 
 def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
-    """Return what all elements of a chain take in a cache; None if nobody can tell.
+    """Return what all elements of a chain take in a cache; None if that is not known.
 
     Args:
         top: the last stage before the cache.
