@@ -12,7 +12,9 @@ import atexit
 import os
 import threading
 import weakref
-from queue import SimpleQueue
+from _queue import SimpleQueue  # a script may have a `queue` of its own
+from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from quickfit.data.graph import Dataset
@@ -24,14 +26,18 @@ _LONGEST_S = 10.0
 class _IteratorRef(weakref.ref):  # type: ignore[type-arg] # of any iterator
     """A weak reference to an iterator that holds on to its resource."""
 
-    __slots__ = ("dataset", "resource")
+    __slots__ = ("dataset", "note_end", "resource")
     resource: Any
+    note_end: Callable[[float], None] | None
     dataset: Dataset  # calls of the pipeline into Python may need it to the end
 
     def drop(self) -> None:
         """Drop the resource, which may wait for threads of TensorFlow."""
+        began_s = perf_counter()
         self.resource = None
         self.dataset = None
+        if self.note_end is not None:
+            self.note_end(perf_counter() - began_s)
 
 
 class _IteratorEnds:
@@ -52,8 +58,8 @@ class _IteratorEnds:
         self._inherited += [self._gone, self._refs]
         self._begin()
 
-    def watch(self, iterator: Any) -> None:
-        """Take over the end of an iterator."""
+    def watch(self, iterator: Any, note_end: Callable[[float], None] | None = None) -> None:
+        """Take over the end of an iterator; `note_end` gets the seconds that it took."""
         resource = getattr(iterator, "_iterator_resource", None)
         if resource is None:
             return
@@ -71,6 +77,7 @@ class _IteratorEnds:
         # What runs when the iterator goes is C alone: a Ctrl-C in a finalizer of Python is lost.
         ref = _IteratorRef(iterator, self._gone.put)
         ref.resource, ref.dataset = resource, getattr(iterator, "_dataset", None)
+        ref.note_end = note_end
         self._refs.add(ref)
 
     @staticmethod
@@ -91,6 +98,11 @@ class _IteratorEnds:
 
 
 _ENDS = _IteratorEnds()
+
+
+def end_aside(iterator: Any, note_end: Callable[[float], None] | None = None) -> None:
+    """Let another thread wait for the end of an iterator, and `note_end` know how long."""
+    _ENDS.watch(iterator, note_end)
 
 
 def end_iterators_aside(dataset: Dataset) -> Dataset:

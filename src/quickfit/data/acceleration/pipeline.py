@@ -17,7 +17,7 @@ from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.data.options import OptionChecks
 from quickfit.errors import UsageError
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 
 # How long chains are raced against each other, besides the one pass that each needs before.
 _RACE_S = 0.8
