@@ -33,11 +33,11 @@ from quickfit.findings import FixClass, Gain
 from quickfit.findings._records import Change, Edit
 from quickfit.fixing.story import Request, Story, edited, told
 from quickfit.fixing.to_terminal import diff_of
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.script_pair import Setting, Version, measure_pair
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.outcome import Outcome
-from quickfit.proof.pair import Setting, Version, measure_pair
-from quickfit.proof.prove import Claim, Prover
 
 STYLES = HERE.parent / "corpus" / "styles"
 ROW = "{:28} {:6} {:18} {:>12} {:>20} {:>8} {:>6} {}"

@@ -28,7 +28,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from quickfit.measuring.intervals import interval
+from quickfit.lab.statistics import interval
 
 ROOT = Path(__file__).resolve().parents[1]
 ODD = ROOT / "tests" / "scripts" / "odd"

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from quickfit.measuring.intervals import interval
+from quickfit.lab.statistics import interval
 
 FOLDER = Path(__file__).parent / "tune"
 MODELS = ("tiny_mlp", "cnn", "larger_cnn")

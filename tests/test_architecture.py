@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "findings": set(),
     "pipeline_model": set(),
     "code": {"findings"},
-    "measuring": set(),
+    "lab": {"findings", "launch", "probes", "recording"},
     "probes": {"recording", "pipeline_model"},
     "launch": {
         "probes",
@@ -26,13 +26,12 @@ MAY_IMPORT = {
         "diagnosis",
         "report",
         "findings",
-        "trial",
+        "lab",
         "liveness",
         "causes",
     },
     "liveness": {"recording", "findings", "code", "pipeline_model", "signals"},
-    "trial": {"probes"},
-    "signals": {"recording", "code", "pipeline_model", "findings", "measuring"},
+    "signals": {"recording", "code", "pipeline_model", "findings", "lab"},
     "account": {"signals", "findings", "recording", "pipeline_model"},
     "causes": {
         "signals",
@@ -44,17 +43,16 @@ MAY_IMPORT = {
         "pipeline_model",
     },
     "diagnosis": {"causes", "account", "signals", "findings", "recording", "code"},
-    "proof": {"launch", "recording", "signals", "measuring", "findings", "code", "trial"},
     "fixing": {
-        *("launch", "recording", "diagnosis", "causes", "code", "findings", "proof"),
-        *("report", "measuring", "signals", "tuning"),
+        *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
+        *("report", "signals", "tuning"),
     },
-    "checking": {"code", "causes", "findings", "report"},
-    "data": {"pipeline_model", "measuring"},
-    "tuning": {"proof", "measuring", "compression"},
-    "compression": {"measuring", "data"},
+    "checking": {"code", "causes", "findings", "lab", "report"},
+    "data": {"pipeline_model", "lab"},
+    "tuning": {"lab", "compression"},
+    "compression": {"lab", "data"},
     "report": {"findings"},
-    "demo": {"launch", "diagnosis", "report", "findings", "measuring", "recording"},
+    "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
     "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
     "cli": None,  # everything
 }
@@ -75,6 +73,7 @@ CATCHES_EVERYTHING = {
     "tuning/trials/child.py": "whatever fails in a trial is told by its answer, not by silence",
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
+    "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
 # Who may read the user's source by itself.
@@ -99,7 +98,7 @@ WRITES_ITSELF = {
 }
 # How streams that a person may read are called; files have other names.
 _STREAMS = {"stdout", "stderr", "out", "err", "stream", "_out", "_err", "_stream", "console"}
-TENSORFLOW_ALLOWED = {"probes", "trial", "demo/scripts", "data", "tuning", "compression"}
+TENSORFLOW_ALLOWED = {"probes", "lab/sandbox", "demo/scripts", "data", "tuning", "compression"}
 
 
 def modules():

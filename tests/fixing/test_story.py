@@ -13,8 +13,8 @@ from quickfit.fixing import story as module
 from quickfit.fixing import tuned_beside
 from quickfit.fixing.story import Request, _target_of, joined, told
 from quickfit.fixing.tuned_offer import Offer
+from quickfit.lab.observe import Observed
 from quickfit.launch.target import Target
-from quickfit.proof.observe import Observed
 from quickfit.tuning.advice.result import ChangeKind
 from stories import BATCH, MAP, TEXT, outcome, story, write_script
 

@@ -13,10 +13,10 @@ from quickfit.fixing import proven, tuned, write
 from quickfit.fixing.tuned import TuneRequest, found, tune
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.write import Asked
+from quickfit.lab.observe import NO_TRAINING, Observed
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
-from quickfit.measuring.intervals import interval
-from quickfit.proof.observe import NO_TRAINING, Observed
-from quickfit.proof.outcome import Outcome
 from quickfit.tuning.advice.result import ChangeKind
 from stories import story, write_script
 

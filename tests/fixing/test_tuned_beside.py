@@ -26,7 +26,7 @@ from quickfit.fixing import tuned_beside
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.tuned_beside import free_offers, prove_settings, settled, unproven_settings
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.result import ChangeKind
 from stories import story
 

@@ -6,8 +6,8 @@ import pytest
 
 from quickfit.errors import UsageError
 from quickfit.fixing.tuned_budget import LEAST_S, Pace, Watching, check_budget, check_least
+from quickfit.lab.budget import Budget
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
 
 MODULE = Target(module="proj.main", args=("4",))
 

@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.findings import FixClass
 from quickfit.fixing.tuned_class import agreement, class_of
-from quickfit.proof.kept import Results
+from quickfit.lab.results import Results
 from quickfit.tuning.advice.result import ChangeKind
 
 SAME, EQUIVALENT = FixClass.SAME_RESULTS, FixClass.EQUIVALENT

@@ -7,8 +7,8 @@ import pytest
 
 from quickfit.fixing import tuned_seen
 from quickfit.fixing.tuned_seen import Seen, TrialFolders, loss_of
-from quickfit.proof.kept import Results
-from quickfit.trial.spec import RESULTS_FILE
+from quickfit.lab.results import Results
+from quickfit.lab.sandbox.spec import RESULTS_FILE
 
 import builders
 

@@ -35,7 +35,7 @@ from quickfit.fixing.tuned_trials import (
     try_together,
     why_not,
 )
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.result import ChangeKind
 
 

@@ -10,8 +10,8 @@ from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_seen import Seen
 from quickfit.fixing.tuned_trials import Tried
 from quickfit.fixing.tuned_watched import Watched
-from quickfit.measuring.intervals import interval
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
 from quickfit.tuning.advice.result import ChangeKind, LossChange
 

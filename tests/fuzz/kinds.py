@@ -857,14 +857,14 @@ def change_trial(rng: Random, seeds: list[Case]) -> Case:
 
 
 def read_trial(folder: Path) -> str:
-    from quickfit.proof.kept import read_results
-    from quickfit.proof.trial import Trial
+    from quickfit.lab.results import read_results
+    from quickfit.lab.script_trial import Trial
     from quickfit.terminal import escape
 
     results = read_results(folder)
     results.rows()
     results.weights_at(1)
-    process = SimpleNamespace(poll=lambda: 1, pid=-1)
+    process = SimpleNamespace(poll=lambda: 1, pid=-1, has_ended=True)
     trial = Trial(process, folder, None, folder, spans=[[1.0]])  # type: ignore[arg-type]
     trial.is_held()
     return escape(trial.failure())  # as all that is shown

@@ -22,7 +22,7 @@ from quickfit.errors import QuickfitError, UsageError
 
 if TYPE_CHECKING:
     from quickfit.findings import Diagnosis, Finding, Gain
-    from quickfit.measuring.interleave import Comparison
+    from quickfit.lab.turns import Comparison
 
 PHOTOGRAPHS = 600
 # Four epochs: enough for a final verdict (20 steps after the warm-up), about 12 s.

@@ -16,7 +16,6 @@ from quickfit.diagnosis.details import run_details
 from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.headline_place import at_users_line, made_before
 from quickfit.diagnosis.ranking import (
-    MIN_GAIN,
     behind_the_first,
     of_the_run,
     of_the_whole,
@@ -36,7 +35,16 @@ from quickfit.diagnosis.verdict import (
     verdict,
 )
 from quickfit.errors import SignalMissing
-from quickfit.findings import AccountNode, Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    AccountNode,
+    Clear,
+    Diagnosis,
+    Finding,
+    NotChecked,
+    Severity,
+    Symptom,
+)
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 

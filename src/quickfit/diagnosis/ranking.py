@@ -6,10 +6,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-from quickfit.findings import Finding, Gain, Severity, Symptom
+from quickfit.findings import MIN_GAIN, Finding, Gain, Severity, Symptom
 
-# A fix that gains less is not worth anybody's time.
-MIN_GAIN = 1.05
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
 MIN_HIDDEN_SHARE, MIN_HIDDEN_GAIN = 0.10, 1.10
 HIDDEN_SAVED = (0.4, 0.7, 1.0)

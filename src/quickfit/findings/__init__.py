@@ -9,6 +9,7 @@ from quickfit.findings._details import (
     StepPoint,
 )
 from quickfit.findings._records import (
+    MIN_GAIN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -42,6 +43,7 @@ from quickfit.findings._records import (
 )
 
 __all__ = [
+    "MIN_GAIN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",

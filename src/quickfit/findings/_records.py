@@ -80,6 +80,11 @@ class Evidence:
     where: Location | None = None
 
 
+# A gain below this is smaller than what changes from run to run, and not worth an edit: no finding
+# is reported for less, and no fix, setting or smaller model is accepted for less.
+MIN_GAIN = 1.05
+
+
 @dataclass(frozen=True)
 class Gain:
     """How much faster the run would be: a range, and why we believe it."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from quickfit.code.edits import is_in_conflict, merge_edits
 from quickfit.diagnosis.candidates import Candidate
 from quickfit.findings import Change, FixClass
-from quickfit.proof.outcome import Outcome
-from quickfit.proof.prove import Claim, Prover
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
 
 if TYPE_CHECKING:

@@ -18,18 +18,18 @@ from quickfit.code.writing import check_inside
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
 from quickfit.errors import FixError, RecordingError, UsageError
-from quickfit.findings import Change, Diagnosis, FixClass
+from quickfit.findings import MIN_GAIN, Change, Diagnosis, FixClass
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
 from quickfit.fixing.sources import Sources, sources_of
+from quickfit.lab.budget import Budget
+from quickfit.lab.observe import Observed, observe
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.script_pair import Setting
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.observe import Observed, observe
-from quickfit.proof.outcome import MIN_GAIN, Outcome
-from quickfit.proof.pair import Setting
-from quickfit.proof.prove import Claim, Prover
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 from quickfit.recording.taking import take

@@ -14,8 +14,8 @@ from quickfit.code.writing import patch
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
-from quickfit.measuring.intervals import Measured
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.statistics import Measured
+from quickfit.lab.verdict import Outcome
 from quickfit.report.text import prose
 
 if TYPE_CHECKING:

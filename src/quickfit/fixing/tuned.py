@@ -29,10 +29,10 @@ from quickfit.fixing.tuned_trials import (
 )
 from quickfit.fixing.tuned_watched import Watched, training_of
 from quickfit.fixing.write import Asked, settle
+from quickfit.lab.budget import Budget
+from quickfit.lab.observe import Observed
+from quickfit.lab.proof import Prover
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.observe import Observed
-from quickfit.proof.prove import Prover
 from quickfit.terminal import wants_color
 from quickfit.tuning.advice.result import ChangeKind
 from quickfit.tuning.trials.trial import scratch_folder

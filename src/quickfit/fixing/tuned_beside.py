@@ -15,9 +15,9 @@ from quickfit.fixing.tuned_rows import verdict_of
 from quickfit.fixing.tuned_seen import TrialFolders
 from quickfit.fixing.tuned_trials import Bench, Tried, best_of_each_kind, that_fit, try_all
 from quickfit.fixing.tuned_watched import Watched, training_of
-from quickfit.proof.budget import Budget
-from quickfit.proof.outcome import Outcome
-from quickfit.proof.prove import Prover
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import Prover
+from quickfit.lab.verdict import Outcome
 from quickfit.tuning.advice.result import ChangeKind
 
 if TYPE_CHECKING:

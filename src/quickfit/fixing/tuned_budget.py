@@ -10,10 +10,10 @@ from quickfit import units
 from quickfit.errors import UsageError
 from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import PAIR_S, PAIRS, RESULT_STEPS
+from quickfit.lab.script_pair import ENOUGH_S
 from quickfit.launch.target import Target
-from quickfit.proof.budget import Budget
-from quickfit.proof.pair import ENOUGH_S
-from quickfit.proof.prove import PAIR_S, PAIRS, RESULT_STEPS
 
 # Below this the prover begins nothing.
 LEAST_S = 2 * PAIR_S

@@ -7,8 +7,7 @@ numbers. Where its results agree with the original's, they are the better witnes
 from __future__ import annotations
 
 from quickfit.findings import FixClass
-from quickfit.proof.kept import Results
-from quickfit.proof.same_results import judge
+from quickfit.lab.results import Results, judge
 from quickfit.tuning.advice.result import ChangeKind
 
 SAME = FixClass.SAME_RESULTS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quickfit import units
+from quickfit.findings import MIN_GAIN
 from quickfit.fixing.tuned_trials import Training, Tried, pays_after
-from quickfit.proof.outcome import MIN_GAIN
-from quickfit.proof.prove import PAIRS
+from quickfit.lab.proof import PAIRS
 from quickfit.tuning.advice.report import loss_figure
 from quickfit.tuning.advice.result import ChangeKind, ChangeRow, ChangeVerdict, LossChange
 

@@ -11,8 +11,8 @@ from typing import Any
 from quickfit.errors import RecordingError
 from quickfit.findings import FixClass
 from quickfit.fixing.tuned_class import agreement
-from quickfit.proof.kept import Results, read_results
-from quickfit.proof.progress import Progress, progress_of
+from quickfit.lab.results import Results, read_results
+from quickfit.lab.script_pair import Progress, progress_of
 from quickfit.recording.reader import Recording, read
 from quickfit.tuning.advice.result import LossChange
 

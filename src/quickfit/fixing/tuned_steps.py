@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.fixing.tuned_edits import Made, with_steps, with_xla, with_xla_function
@@ -42,7 +42,7 @@ def _xla(watched: Watched) -> Made:
     return place if isinstance(place, str) else with_xla(*place, watched.project)
 
 
-def _compile_place(watched: Watched) -> tuple[Script, int] | str:
+def _compile_place(watched: Watched) -> tuple[Module, int] | str:
     where = watched.compiled_at
     if where is None:
         return UNSEEN

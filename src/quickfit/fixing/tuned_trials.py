@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from quickfit import units
 from quickfit.code.edits import is_in_conflict
-from quickfit.findings import Change, FixClass
+from quickfit.findings import MIN_GAIN, Change, FixClass
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import edited, joined
 from quickfit.fixing.tuned_class import class_of
 from quickfit.fixing.tuned_offer import Offer
 from quickfit.fixing.tuned_seen import Seen, TrialFolders
-from quickfit.proof.budget import Budget
-from quickfit.proof.outcome import MIN_GAIN, Outcome
-from quickfit.proof.prove import Claim, Prover
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import Claim, Prover
+from quickfit.lab.verdict import Outcome
 from quickfit.tuning.advice.result import ChangeKind
 
 # Without parts of epochs to go by, a step of more examples is compared with one of fewer.

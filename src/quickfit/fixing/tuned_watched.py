@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from quickfit.code.module import called_name, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import called_name, name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Location
 from quickfit.fixing.tuned_trials import Training
@@ -32,7 +33,7 @@ class Watched:
 
     def __init__(self, recording: Recording, texts: Mapping[str, str]) -> None:
         self.signals = Signals(recording)
-        self.project = Project(texts)
+        self.project = Program(texts=texts)
 
     @property
     def loop(self) -> Loop:
@@ -88,27 +89,27 @@ class Watched:
     def _only_compile(self) -> Location | None:
         """Return the only call of `compile` in all files; `train_on_batch` says no place."""
         found = []
-        for file in self.project.files:
-            script = self.project.script(file)
+        for file in self.project.paths:
+            script = self.project.find_module(file)
             calls = script.all(ast.Call) if script is not None else []
             found += [(file, c.lineno) for c in calls if _compiles_a_model(c)]
         return self.signals.location(*found[0]) if len(found) == 1 else None
 
-    def script(self, where: Location | None) -> Script | None:
+    def script(self, where: Location | None) -> Module | None:
         """Return the file of a place; None where it is not the user's, or has changed."""
-        return self.project.script(where.file) if where is not None else None
+        return self.project.find_module(where.file) if where is not None else None
 
     @cached_property
-    def main(self) -> Script | None:
+    def main(self) -> Module | None:
         """The file that is run."""
         run = self.signals.recording.run
         names = [str(run.get("script") or "")]
         if run.get("module"):
             path = str(run["module"]).replace(".", os.sep)
             ends = (f"{os.sep}{path}.py", f"{os.sep}{path}{os.sep}__main__.py")
-            names += [file for file in self.project.files if file.endswith(ends)]
-        found = [name for name in names if name in self.project.files]
-        return self.project.script(found[0]) if found else None
+            names += [file for file in self.project.paths if file.endswith(ends)]
+        found = [name for name in names if name in self.project.paths]
+        return self.project.find_module(found[0]) if found else None
 
 
 def _compiles_a_model(call: ast.Call) -> bool:

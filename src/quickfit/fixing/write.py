@@ -19,7 +19,7 @@ from quickfit.fixing import proven
 from quickfit.fixing.proven import Proven
 from quickfit.fixing.story import Request, Story, told
 from quickfit.fixing.written import written_title
-from quickfit.proof.outcome import Outcome
+from quickfit.lab.verdict import Outcome
 from quickfit.terminal import wants_color
 
 # Classes that need no flag: the results are the same, or were wrong.

@@ -6,21 +6,21 @@ import pytest
 
 from quickfit.causes._shared.compile_settings import compiled_step, steps_in_one_call, without_xla
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 
 def project(**files):
-    return Project({f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
+    return Program(texts={f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
 
 
 def after(found, change, name="train"):
-    script = found.script(f"{name}.py")
-    return apply_edits(script.text, [e for e in change.edits if e.file == script.file])
+    script = found.find_module(f"{name}.py")
+    return apply_edits(script.text, [e for e in change.edits if e.file == script.path])
 
 
 def line_of(found, word, name="train"):
-    lines = found.script(f"{name}.py").lines
+    lines = found.find_module(f"{name}.py").lines
     return next(number for number, line in enumerate(lines, start=1) if word in line)
 
 
@@ -221,7 +221,7 @@ def test_a_print_in_a_callback_does_not_matter():
 )  # fmt: skip
 def test_xla_is_turned_off_where_it_is_asked_for(before, line, wanted):
     found = project(train=before)
-    assert after(found, without_xla(found.script("train.py"), line, found)) == wanted
+    assert after(found, without_xla(found.find_module("train.py"), line, found)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -235,19 +235,19 @@ def test_xla_is_turned_off_where_it_is_asked_for(before, line, wanted):
 )
 def test_xla_is_left_alone_where(text):
     found = project(train=text)
-    assert without_xla(found.script("train.py"), 1, found) is None
+    assert without_xla(found.find_module("train.py"), 1, found) is None
 
 
 def test_several_steps_run_in_one_call():
     found = project(train='m.compile("adam", loss="mse")\n')
-    change = steps_in_one_call(found.script("train.py"), 1, 32, works_on_batches=False)
+    change = steps_in_one_call(found.find_module("train.py"), 1, 32, works_on_batches=False)
     assert after(found, change) == 'm.compile("adam", loss="mse", steps_per_execution=32)\n'
     assert change.kind is FixClass.SAME_RESULTS
 
 
 def test_a_callback_on_batches_may_change_results_with_several_steps_in_one_call():
     found = project(train="m.compile('adam')\n")
-    change = steps_in_one_call(found.script("train.py"), 1, 32, works_on_batches=True)
+    change = steps_in_one_call(found.find_module("train.py"), 1, 32, works_on_batches=True)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -262,5 +262,5 @@ def test_a_callback_on_batches_may_change_results_with_several_steps_in_one_call
 )
 def test_steps_stay_single_where(text):
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     assert steps_in_one_call(script, 1, 32, works_on_batches=False) is None

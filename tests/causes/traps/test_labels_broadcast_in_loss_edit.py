@@ -10,15 +10,15 @@ from quickfit.causes.traps.labels_broadcast_in_loss.edit import (
     pooled_head,
 )
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 
 LIST, COLUMN = [None], [None, 1]
 
 
 def changed(text, word, labels=LIST, outputs=COLUMN):
     text = "import tensorflow as tf\n" + textwrap.dedent(text)
-    found = Project({"train.py": text})
-    script = found.script("train.py")
+    found = Program(texts={"train.py": text})
+    script = found.find_module("train.py")
     line = next(number for number, row in enumerate(script.lines, start=1) if word in row)
     edits = fitting_loss(script, line, labels, outputs, found)
     return apply_edits(text, edits).removeprefix("import tensorflow as tf\n") if edits else None
@@ -127,7 +127,7 @@ MAP = [None, 24, 24, 1]
 
 def changed_pooled_heads(text, outputs=MAP):
     text = textwrap.dedent(text)
-    edits = pooled_head(Project({"train.py": text}), outputs)
+    edits = pooled_head(Program(texts={"train.py": text}), outputs)
     return apply_edits(text, edits) if edits else None
 
 

@@ -1,6 +1,6 @@
 """Advice in one line, for the tests that show it."""
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.result import (
     Advice,
     ChangeKind,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.report import (
     TABLE_HEADINGS,
     advice_text,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.result import (
     LossChange,
     TrainingBaseline,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.result import ChangeKind
 from quickfit.tuning.advice.rounds import (

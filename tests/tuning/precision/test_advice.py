@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from quickfit.errors import ModelError, UsageError
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.precision.advice import (
     PrecisionAnswer,
     PrecisionComparison,

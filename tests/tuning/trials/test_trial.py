@@ -15,6 +15,8 @@ from quickfit.tuning.trials.saving import recipe_by_function, recipe_by_name
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure
 from quickfit.tuning.trials.trial import Trial, end_after, scratch_folder, sweep_folders
 
+from launch.sessions import PATIENCE_S
+
 TRAINING = """
 import keras, numpy as np, tensorflow as tf
 
@@ -140,7 +142,7 @@ def test_ctrl_c_leaves_no_child_and_no_folder(folder):
     child = os.pidfd_open(int(ran.stdout.readline()))
     assert ran.stdout.readline() == "ready\n"
     ran.send_signal(signal.SIGINT)
-    _, errors = ran.communicate(timeout=60)
+    _, errors = ran.communicate(timeout=PATIENCE_S)
     assert errors.strip().endswith("KeyboardInterrupt")
     assert select.select([child], [], [], 60)[0], "the child has ended"
     os.close(child)

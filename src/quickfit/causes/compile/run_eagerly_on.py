@@ -34,12 +34,13 @@ from quickfit.code.conditions import has_other_way, is_for_looking, is_for_tests
 from quickfit.code.edits import remove_keywords
 from quickfit.code.imports import files_run_together
 from quickfit.code.lines import call_on_line
-from quickfit.code.module import Module, argument, is_open, keyword_value, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
+from quickfit.code.syntax import argument, is_open, keyword_value, name_of, own_nodes
 from quickfit.code.values import Literal, Routine
 from quickfit.errors import SourceError
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Finding,
@@ -56,8 +57,6 @@ from quickfit.signals.compiling import eager_step
 MIN_SHARE = 0.20
 # Starting operations keeps the main thread busy; if it mostly waits, the operations are the limit.
 MIN_BUSY_SHARE = 0.40
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -191,7 +190,7 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Remove what turns eager execution on, where no code of the step needs it."""
     facts = signals.loop.facts
 
@@ -200,7 +199,7 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
         return (found.file, found.line) if found is not None else None
 
     change = compiled_step(
-        project,
+        program,
         place("compile") if facts.get("run_eagerly") else None,
         place("run_functions_eagerly") if facts.get("functions_run_eagerly") else None,
     )

@@ -28,8 +28,8 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.compile_settings import without_xla
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -47,8 +47,6 @@ MIN_AGAIN = 3
 FIRST_REMOVED = (0.5, 0.8, 1.0)
 # A step without XLA, as a multiple of one with: nobody knows without trying.
 STEP_WITHOUT = (1.5, 1.0, 0.9)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 # What a step keeps busy at least; on a busy machine it does not get more.
 BUSY_CORES = 0.15
 
@@ -123,13 +121,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Turn XLA off in the call that turns it on."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    change = without_xla(script, where.line, project)
+    change = without_xla(module, where.line, program)
     return [change] if change is not None else []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quickfit import terminal, units
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.request import budget_words
 from quickfit.tuning.advice.result import Advice, ChangeRow, ChangeVerdict, LossChange, script_lines
 from quickfit.tuning.trials.settings import Setting

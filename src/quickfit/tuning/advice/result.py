@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, TrialReady
 
 
@@ -159,8 +159,6 @@ class Advice:
         }
 
 
-# A gain whose lower bound is under this is none: noise reaches so far.
-MIN_ADVICE_GAIN = 1.05
 # Input that costs nothing makes a training this much faster where the input is its limit.
 INPUT_LIMIT = 1.15
 

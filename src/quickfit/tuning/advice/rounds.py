@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.candidates import ChangeCandidate, first_steps
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (

@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
-from quickfit.tuning.advice.result import INPUT_LIMIT, MIN_ADVICE_GAIN
+from quickfit.tuning.advice.result import INPUT_LIMIT
 from quickfit.tuning.advice.rounds import (
     MIN_BLOCK_STEPS,
     NO_SLOWER,
@@ -39,8 +40,6 @@ from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, T
 
 # A first pair on a busy machine may be so far off, where the CPU time of a sample says otherwise.
 BUSY_NO_SLOWER, LESS_CPU = 0.8, 0.9
-# The winners together that are ahead by so much need the best of them beside them no more.
-LEAD = 1.05
 # The share of the time left that the first round may take: two more follow, and the winners.
 FIRST_SHARE = 0.45
 
@@ -125,7 +124,7 @@ class AdviceSearch:
             return
         for number in range(1, MIN_PAIRS + 1):
             now = [together, winners[0]][: max(self.room - 1, 1)]
-            if number > 1 and self.found.tried[together].mean > LEAD * self._mean(winners[0]):
+            if number > 1 and self.found.tried[together].mean > MIN_GAIN * self._mean(winners[0]):
                 now = [together]
             goes_on = self._round(now, number, learns=number == 1, what="together, ")
             if not goes_on or not self._is_open(together):
@@ -244,8 +243,8 @@ def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
         needs_less = is_busy and tried.pairs[0].cpu <= LESS_CPU
         return gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
     if gain.pairs < MIN_PAIRS:
-        return gain.mean >= MIN_ADVICE_GAIN
-    return gain.low < MIN_ADVICE_GAIN and gain.mean >= NEARLY
+        return gain.mean >= MIN_GAIN
+    return gain.low < MIN_GAIN and gain.mean >= NEARLY
 
 
 # Two processes that start together on two cores each take a little longer than one alone.

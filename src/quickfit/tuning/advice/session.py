@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from quickfit import terminal, units
 from quickfit.capacity import free_memory_bytes, whole_cores
 from quickfit.errors import ModelError, UsageError
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.candidates import (
     IN_MEMORY,
     CandidateChoice,

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from quickfit import units
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate, fits_epoch, setting_name
 from quickfit.tuning.advice.report import loss_figure
 from quickfit.tuning.advice.result import (
-    MIN_ADVICE_GAIN,
     ChangeKind,
     ChangeRow,
     ChangeVerdict,
@@ -129,9 +128,9 @@ def tried_verdict(
         return ChangeVerdict.FAILED, failure_text(tried.failure)
     if gain is None:
         return ChangeVerdict.NOT_TRIED, ended
-    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_ADVICE_GAIN:
+    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN:
         return _gain_verdict(tried, steps_left)
-    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_ADVICE_GAIN:
+    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return ChangeVerdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
@@ -141,7 +140,7 @@ def tried_verdict(
     if gain.mean >= NEARLY:
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
         return ChangeVerdict.NOT_DECIDED, why
-    if gain.mean >= MIN_ADVICE_GAIN:
+    if gain.mean >= MIN_GAIN:
         return (
             ChangeVerdict.NO_GAIN,
             f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×",

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from quickfit import units
 from quickfit.errors import ModelError, UsageError
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 from quickfit.tuning.precision.hardware import Outlook, Prospect, prospect_of, read_hardware
 from quickfit.tuning.precision.policies import every_layer, policy_lines, policy_name
 from quickfit.tuning.precision.survey import SurveyReason, survey_model, survey_speed
@@ -275,8 +275,6 @@ PRECISION_BLOCK_S = 0.4
 MIN_PRECISION_STEPS = 3
 # Pairs that a gain must be seen in. A first pair without one is enough to say no.
 MAX_PAIRS = 3
-# Below this, a gain is smaller than what changes from run to run.
-MIN_GAIN = 1.05
 # Enough for a loss to move, little enough to wait for.
 LEARN_STEPS = 30
 

@@ -53,7 +53,6 @@ from quickfit.causes.traps.labels_broadcast_in_loss.text import mismatches
 from quickfit.causes.traps.labels_broadcast_in_loss.text_edit import mismatch_spotted
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Change,
@@ -179,24 +178,24 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Pool the map that a model predicts, and give labels their shape in a loss of the script."""
     seen: dict[str, Any] = signals.loop.facts["labels_broadcast"]
     labels, outputs = seen["labels"], seen["outputs"]
     written = signals.location(seen.get("file"), seen.get("line"))
-    script = project.script(written.file) if written is not None else None
+    module = program.find_module(written.file) if written is not None else None
     is_own = written is not None and written != signals.loop.location
     head: tuple[Edit, ...] = ()
     if is_map_for_a_number(labels, outputs):
-        head = pooled_head(project, outputs)
+        head = pooled_head(program, outputs)
         outputs = [outputs[0], 1]
         if not head or (labels != outputs and not is_one_side_more(labels, outputs)):
             return []
     if not is_own or labels == outputs:
         return [repaired(head)] if head else []
-    if script is None or written is None:
+    if module is None or written is None:
         return []
-    loss = fitting_loss(script, written.line, labels, outputs, project)
+    loss = fitting_loss(module, written.line, labels, outputs, program)
     return [repaired((*head, *loss))] if loss else []
 
 

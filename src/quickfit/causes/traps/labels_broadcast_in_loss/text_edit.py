@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from quickfit.causes.traps.labels_broadcast_in_loss.text import Mismatch
-from quickfit.code.module import Module, argument, keyword_value, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.shapes.layers import SEQUENTIAL, last_dense, layers_of
 from quickfit.code.shapes.shape import Array, Shape, shape_text
+from quickfit.code.syntax import argument, keyword_value, name_of
 from quickfit.code.values import Made, Value
 from quickfit.findings import Change, Edit, Effect, FixClass, Span, Spotted
 
