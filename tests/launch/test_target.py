@@ -87,3 +87,15 @@ def test_the_command_is_what_python_would_be_started_with():
 )
 def test_a_run_is_called_after_what_runs(target, name):
     assert target.name == name
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target(script="a/train.py"), "a/train.py"),
+        (Target(script="my train.py", args=("--lr", "1")), "'my train.py' --lr 1"),
+        (Target(module="proj.main", args=("4",)), "-m proj.main 4"),
+    ],
+)
+def test_the_words_are_those_that_one_types(target, words):
+    assert target.words == words
