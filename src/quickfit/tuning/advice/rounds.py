@@ -43,7 +43,7 @@ from quickfit.tuning.trials.trial import TrainingTrial, end_after
 
 # Turns of a round; of trainings whose blocks are long, fewer.
 ROUND_TURNS = 3
-LONG_BLOCK_S = 1.5
+LONG_BLOCK_S = 0.8
 LONG_TURNS = 2
 # Where starting took long, as on a busy machine, more turns cost little beside it, and say more:
 # they may take this share of it.
@@ -229,7 +229,7 @@ def turn_order(count: int) -> list[tuple[int, bool]]:
 ROUND_BLOCK_S = 0.4
 MIN_BLOCK_STEPS = 2
 # Epochs that are no longer than this are measured whole.
-WHOLE_EPOCH_S = 2.0
+WHOLE_EPOCH_S = 1.3
 
 
 class AdviceOutOfTime(Exception):  # noqa: N818 - it is an answer, not a failure
@@ -528,7 +528,8 @@ class SettingBench:
         side = self._base.side
         block_s = max(ROUND_BLOCK_S, side.block_steps * side.step_s)
         shared_s = self.start_s * (SHARED_START if self._machine.starts > 1 else 1.0)
-        self._process_s = shared_s + ROUND_TURNS * BLOCKS_PER_TURN * block_s
+        turns = ROUND_TURNS if block_s < LONG_BLOCK_S else LONG_TURNS
+        self._process_s = shared_s + turns * BLOCKS_PER_TURN * block_s
         return self.ready
 
     def close(self) -> None:
