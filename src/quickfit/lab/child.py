@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from quickfit import trust
 from quickfit.lab.child_side import signal_name, status_bytes
@@ -306,15 +306,29 @@ def python_command(program: str, *arguments: str) -> list[str]:
     return [sys.executable, *flags, "-P", "-c", find + program, *arguments]
 
 
-def run_to_end(command: Sequence[str], *, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Run a short program and return what it printed and how it ended.
+class Finished(NamedTuple):
+    """A short program that has ended: its exit code, and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run_to_end(command: Sequence[str], *, timeout_s: float) -> Finished:
+    """Run a short program to its end.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer, and was ended.
+        ChildError: it took longer, and was ended.
         OSError: it cannot be started.
     """
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ChildError("silent", f"did not end within {timeout_s:.0f} s") from None
+    return Finished(
+        done.returncode, *(t.decode(errors="replace") for t in (done.stdout, done.stderr))
     )
 
 
