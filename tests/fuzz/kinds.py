@@ -770,7 +770,7 @@ def read_state(folder: Path) -> str:
     from quickfit import trust
     from quickfit.code import writing
     from quickfit.fixing import proven
-    from quickfit.fixing.written import written_title
+    from quickfit.fixing.proven import written_title
 
     fixes = folder / ".quickfit" / "fixes"
     trust.make_private_folder(fixes)

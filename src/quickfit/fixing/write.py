@@ -16,9 +16,8 @@ from quickfit.code.writing import show_patch
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixing import proven
-from quickfit.fixing.proven import Proven
+from quickfit.fixing.proven import Proven, written_title
 from quickfit.fixing.story import Request, Story, told
-from quickfit.fixing.written import written_title
 from quickfit.lab.verdict import Outcome
 from quickfit.terminal import wants_color
 
