@@ -20,7 +20,7 @@ from fixing.tuned_runs import (
     recording,
     tried,
 )
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing import tuned_beside
 from quickfit.fixing.progress import Ticker

@@ -18,7 +18,7 @@ from fixing.tuned_runs import (
     outcome,
     tried,
 )
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import FixClass
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.tuned_seen import Seen, TrialFolders

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit import trust
-from quickfit.code.writing import SourceFile, read_source
+from quickfit.code.file_changes import SourceFile, read_source
 from quickfit.errors import FixError
 from quickfit.findings import Edit, FixClass
 

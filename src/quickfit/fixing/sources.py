@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from quickfit.code.writing import SourceFile, read_source
+from quickfit.code.file_changes import SourceFile, read_source
 from quickfit.errors import FixError
 from quickfit.recording.reader import Recording
 

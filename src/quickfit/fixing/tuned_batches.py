@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quickfit.causes._shared.batch_size import Size
+from quickfit.code.batch_size import Size
 from quickfit.errors import SignalMissing
 from quickfit.fixing.tuned_edits import Made, with_batch
 from quickfit.fixing.tuned_offer import Offer

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quickfit import trust
-from quickfit.code.writing import MANIFEST, read_manifest
+from quickfit.code.file_changes import MANIFEST, read_manifest
 from quickfit.errors import FixError
 from quickfit.fixing.proven import FILE, Proven
 

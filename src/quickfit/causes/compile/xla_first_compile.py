@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from quickfit import units
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import without_xla
+from quickfit.code.compile_settings import without_xla
 from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases

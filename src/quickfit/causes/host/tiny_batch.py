@@ -27,8 +27,8 @@ from collections.abc import Iterator
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.batch_size import Size, larger_batch
-from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.code.batch_size import Size, larger_batch
+from quickfit.code.compile_settings import steps_in_one_call
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.keras_models import model_of
 from quickfit.code.module import Module
