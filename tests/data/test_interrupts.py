@@ -11,8 +11,6 @@ from quickfit.data.interrupts import (
     EXIT_CODE,
     STOPPING,
     UnnoticedInterrupts,
-    hold_interrupts_back,
-    let_interrupts_through,
     second_interrupt_ends,
 )
 
@@ -172,10 +170,3 @@ def test_a_handler_of_the_users_own_is_respected(scene):
         assert not interrupts.is_waiting
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_is_held_back_only_while_a_process_starts():
-    before = hold_interrupts_back()
-    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    let_interrupts_through(before)
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

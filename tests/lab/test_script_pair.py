@@ -13,6 +13,7 @@ from quickfit.lab.script_pair import (
     MIN_STEPS,
     WARM_STEPS,
     PairResult,
+    Scope,
     Setting,
     Version,
     measure_pair,
@@ -350,7 +351,7 @@ def test_the_start_counts_where_it_is_what_was_fixed(measured):
     slow, fast = {"first_s": 9.0, "steps": 30}, {"first_s": 3.0, "steps": 30}
     plain = measured(slow, fast).result
     assert plain.ratio == pytest.approx(1.0, rel=0.05)
-    counted = measured(slow, fast, counts_start=True).result
+    counted = measured(slow, fast, scope=Scope.TRAINING).result
     # From the loop's begin on: 4.5 s and 2.9 s of steps, to 1.5 s and 2.9 s.
     assert counted.ratio == pytest.approx((4.5 + 2.9) / (1.5 + 2.9), rel=0.1)
 
@@ -387,7 +388,7 @@ def test_every_second_pair_starts_with_the_second_version(measured):
 def test_both_are_started_at_once_unless_the_start_counts(measured):
     at_once = measured({}, {}).started_s
     assert at_once[1] - at_once[0] < 0.1
-    in_turn = measured({}, {}, counts_start=True).started_s
+    in_turn = measured({}, {}, scope=Scope.TRAINING).started_s
     assert in_turn[1] - in_turn[0] >= 3.0
 
 

@@ -42,7 +42,6 @@ class Cause:
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
         live: the mechanisms that show it while a run does not move.
-        counts_start: the time before the first step is part of what it costs.
         is_general: it names a large part of the time that no other cause explains.
         says_more_than: causes whose finding is left out where this one explains most of it.
         resource: what an input with this cause has run out of; empty where measuring tells.
@@ -57,7 +56,6 @@ class Cause:
     fix: Callable[[Finding, Signals], Fix | None] | None = None
     changes: Callable[[Finding, Signals, Program], list[Change]] | None = None
     live: tuple[Mechanism, ...] = ()
-    counts_start: bool = False
     says_more_than: tuple[str, ...] = ()
     resource: str = ""
     is_general: bool = False

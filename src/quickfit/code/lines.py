@@ -91,6 +91,21 @@ def loop_around(text: str, line: int) -> Loop | None:
     return loops[-1] if loops else None
 
 
+def outermost_loop(text: str, line: int) -> tuple[int, int]:
+    """Return first and last line of the outermost loop around a line in its function.
+
+    Without a loop it is the line itself.
+    """
+    tree = parse_or_none(text)
+    around: list[tuple[int, int]] = []
+    for node in _nodes_around(tree, line) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            around = []
+        elif isinstance(node, Loop):
+            around.append((node.lineno, node.end_lineno or line))
+    return around[0] if around else (line, line)
+
+
 def loop_without_yield(text: str, line: int) -> bool:
     """Tell whether a line is in a loop that gives nothing, by itself or around it."""
     loop = loop_around(text, line)

@@ -243,8 +243,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tuning.trials.stand_ins import child
 made = child(Path(sys.argv[2]), '''
-from quickfit.tuning.trials import building
-building.be_harmless(os.getppid())
+from quickfit.lab import child_side
+child_side.settle(os.getppid())
 say("ready"); rest()
 ''')
 made.receive(60.0)

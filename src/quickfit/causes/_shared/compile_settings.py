@@ -12,34 +12,40 @@ from quickfit.code.constants import WrittenConstant, find_constant
 from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.scopes import binders_in_file, call_at
-from quickfit.code.syntax import called_name, is_open, keyword_value, name_of
+from quickfit.code.syntax import argument, called_name, is_open, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 EAGER_SETTERS = ("run_functions_eagerly", "experimental_run_functions_eagerly")
 # Positions of arguments that nobody gives by position.
 MAX_COMPILE_ARGS = 4
+# The place of `run_eagerly` among the arguments of `compile`.
+RUN_EAGERLY = 5
 Place = tuple[str, int] | None
 
 
-def compiled_step(program: Program, compile_at: Place, setter_at: Place) -> Change | None:
+def step_without_eager(
+    program: Program, compile_at: Place, setter_at: Place, modules: list[Module] | None = None
+) -> Change | None:
     """Let the step be compiled, which `compile` or a call for all functions forbids.
 
     Args:
-        project: all files, because the step may run code of any of them.
+        program: all files.
         compile_at: the call of `compile` that makes the model eager; None where it does not.
         setter_at: the call that makes all functions eager; None where there is none.
+        modules: the files that run together, if not all: a step may run code of any of them.
     """
-    if step_needs_values(program):
+    modules = program.modules() if modules is None else modules
+    if step_needs_values(modules):
         return None
     edits: list[Edit | None] = []
     if setter_at is not None:
         edits.append(_without_setter(program, setter_at))
     if compile_at is not None:
-        edits.append(_without_eager(program, compile_at) or _without_attribute(program))
+        edits.append(_without_eager(program, compile_at) or _without_attribute(program, modules))
     found = tuple(edit for edit in edits if edit is not None)
     if not found or len(found) < len(edits):
         return None
-    is_random = step_is_random(program)
+    is_random = step_is_random(modules)
     return Change(
         title="Let TensorFlow compile the train step",
         kind=FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.EQUIVALENT,
@@ -53,9 +59,11 @@ def _without_eager(program: Program, place: tuple[str, int]) -> Edit | None:
     """Take `run_eagerly` from a call of `compile`; a constant of its own is set instead."""
     module = program.find_module(place[0])
     call = call_at(module, place[1], "compile") if module is not None else None
-    value = keyword_value(call, "run_eagerly") if call is not None else None
+    value = argument(call, "run_eagerly", RUN_EAGERLY) if call is not None else None
     if module is None or call is None or value is None or _is_off(value):
         return None
+    if value in call.args:
+        return module.replace(value, "False")
     flag = _flag(module, value, program)
     return flag or module.without_keyword(call, "run_eagerly")
 
@@ -83,11 +91,11 @@ def _is_read_elsewhere(program: Program, found: WrittenConstant) -> bool:
     return not name or sum(isinstance(getattr(n, "ctx", None), ast.Load) for n in reads) != 1
 
 
-def _without_attribute(program: Program) -> Edit | None:
+def _without_attribute(program: Program, modules: list[Module]) -> Edit | None:
     """Take away the only `model.run_eagerly = True` of all files."""
     found = [
         (module, node)
-        for module in program.modules()
+        for module in modules
         for node in module.all(ast.Assign)
         if any(name_of(t) == "run_eagerly" for t in node.targets)
     ]
@@ -214,20 +222,19 @@ _GIVEN_ELSEWHERE = {"map", "filter", "from_generator", "LambdaCallback", "Learni
 _GIVEN_ELSEWHERE |= {"Thread", "register", "interleave", "submit", "signal", "Pool"}
 
 
-def step_needs_values(program: Program) -> bool:
+def step_needs_values(modules: list[Module]) -> bool:
     """Tell whether some function of the step may need eager execution."""
-    fine = (*_GRAPHS, *(Path(file).stem for file in program.paths))
-    return any(_needs(module, body, fine) for module, body in _in_step(program))
+    fine = (*_GRAPHS, *(Path(module.path).stem for module in modules))
+    return any(_needs(module, body, fine) for module, body in _in_step(modules))
 
 
-def step_is_random(program: Program) -> bool:
+def step_is_random(modules: list[Module]) -> bool:
     """Tell whether a part of the step draws random numbers from TensorFlow by itself."""
-    return any("random" in ast.unparse(body) for _, body in _in_step(program))
+    return any("random" in ast.unparse(body) for _, body in _in_step(modules))
 
 
-def _in_step(program: Program) -> list[tuple[Module, Body]]:
+def _in_step(modules: list[Module]) -> list[tuple[Module, Body]]:
     """Return the functions of all files that may run in a step; rather one too many."""
-    modules = program.modules()
     found = [(module, body) for module in modules for body in _roots(module, modules)]
     waiting = list(found)
     while waiting:

@@ -86,7 +86,7 @@ def detect(signals: Signals) -> Finding | None:
                 traces[0].location,
             ),
             Evidence("of tracing in all", traced_s, "s", f"in {steps.total_s:.1f} s of steps"),
-            Evidence("the time of a step without a trace", times.slower, "factor", "with one"),
+            times.evidence,
         ),
         gain=_gain(share),
         cost_share=share,
@@ -260,5 +260,4 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

@@ -160,6 +160,5 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
     live=(Mechanism(show_compiling, Proof.COMPUTING),),
 )

@@ -163,7 +163,6 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
     resource="the shuffle's refill",
     live=(Mechanism(show_shuffle_fill, Proof.FILLING),),
 )

@@ -237,7 +237,7 @@ def _nothing_ran_reason(search: BatchSearch) -> str:
         return "the time was over before anything was measured. Give a larger budget_s"
     if search.is_over:
         return "there was no time left to run the chosen batch. Give a larger budget_s"
-    if search.question.most(None) is not None:
+    if search.question.limit is not None or search.question.effective is not None:
         return (
             "no size within the limit came to its end. Give a larger budget_s, limit or effective"
         )

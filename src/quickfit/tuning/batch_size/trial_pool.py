@@ -16,6 +16,7 @@ from quickfit.tuning.trials.settings import (
     TrialBlock,
     TrialFailed,
     TrialFailure,
+    TrialLearned,
     TrialReady,
 )
 from quickfit.tuning.trials.trial import end_after
@@ -42,12 +43,15 @@ class PoolTrial(Protocol):
     def run(self, steps: int) -> TrialBlock:
         """Train so many steps."""
 
+    def learn(self, samples: int) -> TrialLearned:
+        """Train from the first weights on so many samples; return how far it came."""
+
     def close(self) -> None:
         """End it."""
 
 
 BeginTrial = Callable[[Setting, float], PoolTrial]
-_Answer = TypeVar("_Answer", TrialReady, TrialBlock)
+_Answer = TypeVar("_Answer", TrialReady, TrialBlock, TrialLearned)
 
 
 class SearchOutOfTime(Exception):  # noqa: N818 - it is the end of the search, not a failure
@@ -148,8 +152,14 @@ class TrialPool:
             self._turn(batch)
         return True
 
-    def alone(self, setting: Setting, batch: int, rounds: int) -> BatchRow:
+    def alone(self, setting: Setting, batch: int, rounds: int, *, learns: int = 0) -> BatchRow:
         """Train with a setting in a trial of its own, while no other is alive.
+
+        Args:
+            setting: to train with.
+            batch: its samples per step.
+            rounds: blocks to measure.
+            learns: samples after which its loss is to be compared; 0 for no comparison.
 
         Raises:
             TrialFailed: it did not come to its end, or held more memory than it may.
@@ -165,6 +175,8 @@ class TrialPool:
             steps = _turn_steps(row.step_s if row.steps_s else ready.step_s)
             row = row.with_block(self._in_time(trial, lambda: trial.run(steps)))  # noqa: B023
             self._check_memory(row.peak_bytes)
+        if learns:
+            row = replace(row, learned=self._in_time(trial, lambda: trial.learn(learns)))
         self._end(trial)
         return row
 

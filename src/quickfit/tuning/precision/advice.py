@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -432,13 +433,20 @@ def _sample_s(blocks: Sequence[TrialBlock]) -> float:
 def _join_pairs(
     pairs: list[Blocks], learned: tuple[TrialLearned, TrialLearned], batch: int
 ) -> PrecisionComparison:
-    full = _build_side([block for pair in pairs for block in pair[0]], learned[0])
-    half = _build_side([block for pair in pairs for block in pair[1]], learned[1])
+    full, half = (_build_side([pair[who] for pair in pairs], learned[who]) for who in (0, 1))
     return PrecisionComparison(interval([_pair_ratio(pair) for pair in pairs]), full, half, batch)
 
 
-def _build_side(blocks: list[TrialBlock], learned: TrialLearned) -> PrecisionSide:
-    samples = sum(block.samples for block in blocks)
-    cpu_s = sum(block.cpu_s for block in blocks)
-    peak_bytes = max(block.peak_bytes for block in blocks)
-    return PrecisionSide(_sample_s(blocks), cpu_s / samples, peak_bytes, learned)
+def _build_side(pairs: Sequence[Sequence[TrialBlock]], learned: TrialLearned) -> PrecisionSide:
+    """Return how one precision did, over the blocks of each pair.
+
+    Means are geometric, as that of the speed-up is: the times of both sides then have its ratio,
+    also where one pair met a busy machine.
+    """
+    cpus_s = [sum(b.cpu_s for b in blocks) / sum(b.samples for b in blocks) for blocks in pairs]
+    return PrecisionSide(
+        statistics.geometric_mean(_sample_s(blocks) for blocks in pairs),
+        statistics.geometric_mean(max(cpu_s, 1e-12) for cpu_s in cpus_s),
+        max(block.peak_bytes for blocks in pairs for block in blocks),
+        learned,
+    )

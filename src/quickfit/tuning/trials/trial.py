@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import Any, Protocol, Self
 
-from quickfit.tuning.trials.process import LOCK, ChildProcess, hold_folder
+from quickfit.tuning.trials.process import LOCK, TrialChild, hold_folder
 from quickfit.tuning.trials.settings import (
     RecipeKind,
     Setting,
@@ -67,7 +67,7 @@ class Trial:
         self._limit_bytes = limit_bytes
         self._patience_s = patience_s
         self._env = {**_ENVIRONMENT, **os.environ, **(env or {})}
-        self._child: ChildProcess | None = None
+        self._child: TrialChild | None = None
         self._scratch: Path | None = None
         self._ready: TrialReady | None = None
 
@@ -90,7 +90,7 @@ class Trial:
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         here = [str(self.recipe.cwd)] if self.recipe.kind is RecipeKind.NAME else []
         path = json.dumps([*here, *sys.path])
-        self._child = ChildProcess(
+        self._child = TrialChild(
             [sys.executable, "-c", _PROGRAM, path],
             cwd=self.recipe.cwd,
             env=self._env,
