@@ -227,6 +227,18 @@ def test_shuffles_move_before_pure_maps_and_maps_handle_whole_batches(tf):
     assert [one.kind for one in all_stages(changed)] == ["range", "shuffle", "batch", "parallelmap"]
 
 
+def test_examples_of_fixed_length_are_parsed_in_whole_batches(tf, tmp_path):
+    records = tf.data.TFRecordDataset(record_file(tf, tmp_path))
+    changed = rewrites.whole_batches(read_stages(records.map(parse(tf)).batch(7)))
+    assert changed.note == "a whole batch in one call"
+    same(tf, records.map(parse(tf)).batch(7), Realizer(is_fresh=True).realize(changed))
+    fields = {"x": tf.io.VarLenFeature(tf.float32)}
+    open_length = records.map(lambda one: tf.io.parse_single_example(one, fields)["x"].values)
+    assert not any(
+        one.change for one in all_stages(rewrites.whole_batches(read_stages(open_length.batch(7))))
+    )
+
+
 def test_a_map_whose_rounding_may_depend_on_its_neighbours_is_not_batched(tf):
     chain = tf.data.Dataset.range(ROWS).map(lambda n: tf.exp(tf.cast(n, tf.float32))).batch(7)
     assert not any(one.change for one in all_stages(rewrites.whole_batches(read_stages(chain))))

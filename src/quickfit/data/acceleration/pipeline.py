@@ -208,8 +208,11 @@ class _Accelerator:
                 name = "batched" if one.name == "original" else f"{one.name} + batched"
                 found.append(Contender(name, batched))
         for one in list(found):
+            # Of a shuffle that was only moved, the cache undoes what was done.
+            changed = [stage.kind for stage in all_stages(one.top) if stage.change == "batched"]
+            is_undone = bool(changed) and set(changed) == {"shuffle"}
             cached = self._with_caches(rewrites.shuffles_last(one.top), sample)
-            if cached is not None:
+            if cached is not None and not is_undone:
                 name = "cache" if one.name == "original" else f"{one.name} + cache"
                 found.append(Contender(name, cached))
         return found

@@ -42,7 +42,7 @@ _ROWWISE_OPS = frozenset(
         *("OneHot", "ZerosLike", "OnesLike", "Fill", "Max", "Min", "All", "Any", "ArgMax"),
         *("Reshape", "ExpandDims", "Squeeze", "StridedSlice", "Slice", "Transpose", "Pack"),
         *("Unpack", "ConcatV2", "Split", "SplitV", "Tile", "Pad", "PadV2", "ReverseV2", "GatherV2"),
-        *("Shape", "Size", "Rank", "ParseSingleExample", "DecodeCSV"),
+        *("Shape", "Size", "Rank", "ParseExampleV2", "DecodeCSV"),
         *("DecodeRaw", "StringToNumber"),
     }
 )
@@ -203,15 +203,19 @@ def handles_rows(stage: Stage) -> bool:
     operations = function_operations(wrapper)
     if operations is None or any(one.type not in _ROWWISE_OPS for one in operations):
         return False
-    parsing = [one for one in operations if one.type == "ParseSingleExample"]
     # Of features without a length, whole batches are padded.
-    if any(one.get_attr("num_sparse") or _has_open_shapes(one) for one in parsing):
+    if any(_has_open_features(one) for one in operations if one.type == "ParseExampleV2"):
         return False
     return _has_fixed_shape(wrapper.output_structure)
 
 
-def _has_open_shapes(parsing: Any) -> bool:
-    return not all(shape.is_fully_defined() for shape in parsing.get_attr("dense_shapes"))
+def _has_open_features(parsing: Any) -> bool:
+    import tensorflow as tf
+
+    if parsing.get_attr("num_sparse") or parsing.get_attr("ragged_value_types"):
+        return True
+    shapes = map(tf.TensorShape, parsing.get_attr("dense_shapes"))
+    return not all(shape.is_fully_defined() for shape in shapes)
 
 
 def _has_fixed_shape(spec: Any) -> bool:
