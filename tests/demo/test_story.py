@@ -13,7 +13,7 @@ import pytest
 from quickfit.demo import story
 from quickfit.errors import QuickfitError, UsageError
 from quickfit.findings import Finding, Gain
-from quickfit.measuring.interleave import Comparison, Pace
+from quickfit.lab.turns import Comparison, Pace
 
 GAIN = Gain(low=1.5, likely=2.0, high=2.4, basis="two cores")
 FINDING = Finding(summary="", where=None, evidence=(), gain=GAIN, cost_share=0.5)

@@ -19,7 +19,7 @@ from typing import Any
 
 from quickfit.data.graph import Dataset
 
-# A pipeline that does not let go must not keep a script from ending.
+# A pipeline that does not end must not keep a script from ending.
 _LONGEST_S = 10.0
 
 
@@ -112,10 +112,10 @@ def end_iterators_aside(dataset: Dataset) -> Dataset:
     """
     kind = type(dataset)
 
-    def __iter__(self: Dataset) -> Any:
+    def begin(self: Dataset) -> Any:
         iterator = kind.__iter__(self)
         _ENDS.watch(iterator)
         return iterator
 
-    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": __iter__})
+    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": begin})
     return dataset

@@ -52,7 +52,8 @@ def function_operations(wrapper: Any) -> list[Any] | None:
     graph = getattr(getattr(wrapper, "function", None), "graph", None)
     if graph is None or not hasattr(graph, "get_operations"):
         return None
-    graphs, waiting = [], [graph]
+    graphs: list[Any] = []
+    waiting = [graph]
     while waiting:
         part = waiting.pop()
         if any(part is known for known in graphs):

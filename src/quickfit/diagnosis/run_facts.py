@@ -123,6 +123,9 @@ def early_verdict(
     if first:
         # A cause that is still reported holds, also behind one that came to weigh more.
         held = first[0] in {finding.cause for finding in told}
+        if any(finding.cause == first[0] and finding.is_of_machine for finding in told):
+            # Of the script itself it was said that nothing in it explains the time.
+            held, first = all(finding.is_of_machine for finding in told), []
     else:
         # What was said of the script holds on a machine that got busy.
         held = all(finding.is_of_machine for finding in told)

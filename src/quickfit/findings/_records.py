@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quickfit.findings._details import RunDetails
 
 
 class Symptom(StrEnum):
@@ -74,6 +78,11 @@ class Evidence:
     unit: str
     detail: str = ""
     where: Location | None = None
+
+
+# A gain below this is smaller than what changes from run to run, and not worth an edit: no finding
+# is reported for less, and no fix, setting or smaller model is accepted for less.
+MIN_GAIN = 1.05
 
 
 @dataclass(frozen=True)
@@ -344,7 +353,7 @@ class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
     `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
-    `--memory`, `memory`.
+    `--memory`, `memory`. `details` are there where they were asked for: a page draws them.
     """
 
     run: str
@@ -364,6 +373,7 @@ class Diagnosis:
     phases: tuple[Phase, ...] = ()
     account: AccountNode | None = None
     memory: MemoryAccount | None = None
+    details: RunDetails | None = None
     # None: a run without `--turbo`.
     turbo: tuple[TurboPlace, ...] | None = None
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from quickfit import terminal
-from quickfit.trial.spec import EXIT_NOT_BEGUN, VARIABLE
+from quickfit.lab.sandbox.spec import EXIT_NOT_BEGUN, VARIABLE
 
 RUN_VARIABLE = "QUICKFIT_RUN"
 ROLE_VARIABLE = "QUICKFIT_ROLE"
@@ -54,7 +54,7 @@ def _begin_trial(role: str) -> dict[str, list[Callable[[ModuleType], None]]]:
     if not path:
         return {}
     try:
-        from quickfit.trial import setup
+        from quickfit.lab.sandbox import setup
 
         return setup.prepare(path, role)
     except BaseException as error:  # noqa: BLE001 - anything: nothing may run unguarded

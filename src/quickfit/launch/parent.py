@@ -5,6 +5,7 @@ It stays small and imports no TensorFlow: it must be able to answer when the scr
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -86,6 +87,7 @@ def run(
     memory: bool = False,
     turbo: bool = False,
     watching: Watching | None = None,
+    form: verdict.ReportForm | None = None,
 ) -> NoReturn:
     """Run a script under observation, print the report, end as the script ended.
 
@@ -98,6 +100,7 @@ def run(
         memory: find the lines that hold more and more memory; steps are slow meanwhile.
         turbo: make it faster while it runs, where every value stays the same.
         watching: when it is called stuck, and what to run then.
+        form: how the report is given.
 
     Raises:
         UsageError: the target cannot be run, or the folder cannot be used.
@@ -120,8 +123,10 @@ def run(
         if seen.is_reported:
             again = f"quickfit report {_short(seen.folder)}"
             say(f"the script {ending}; its report: {again}", mid_run=True)
+            if form is not None and form.page is not None:
+                verdict.print_report(seen.folder, dataclasses.replace(form, prints=False))
         else:
-            verdict.print_report(seen.folder)
+            verdict.print_report(seen.folder, form)
     except KeyboardInterrupt:
         say(f"report interrupted; to see it: quickfit report {_short(seen.folder)}", mid_run=True)
     end_as(ending)

@@ -169,9 +169,14 @@ class ReportView:
     turbo_left: tuple[str, ...] = ()
 
 
+def told_findings(diagnosis: Diagnosis) -> list[Finding]:
+    """Return the findings that have a number in a report; the others are mentioned in a line."""
+    return [f for f in diagnosis.findings if f.severity != Severity.MENTION]
+
+
 def view(diagnosis: Diagnosis) -> ReportView:
     """Return what a report of `diagnosis` says, ready to be laid out."""
-    told = [f for f in diagnosis.findings if f.severity != Severity.MENTION]
+    told = told_findings(diagnosis)
     mentions = [f for f in diagnosis.findings if f.severity == Severity.MENTION]
     run = shlex.quote(text.path(diagnosis.run))
     return ReportView(
@@ -203,7 +208,7 @@ def view(diagnosis: Diagnosis) -> ReportView:
         probes_off=sentences.probes_off(diagnosis.overhead),
         command=f"quickfit report {run} --format json",
         # What a machine suffers from, no edit can change; what runs out, no short trial shows.
-        fix_command=f"quickfit fix {run}" if any(map(_can_be_proven, told)) else "",
+        fix_command=f"quickfit fix {run}" if any(map(can_be_proven, told)) else "",
         turbo=sentences.turbo(diagnosis.turbo),
         turbo_places=tuple(
             _turbo_place(place, diagnosis.script)
@@ -241,7 +246,8 @@ def _says_first_step(diagnosis: Diagnosis) -> bool:
     return diagnosis.account is None or not is_over
 
 
-def _can_be_proven(finding: Finding) -> bool:
+def can_be_proven(finding: Finding) -> bool:
+    """Tell whether `quickfit fix` can make the change of a finding and measure what it brings."""
     fix, is_stuck = finding.fix, finding.symptom == Symptom.STUCK
     is_of_speed = not finding.is_of_machine and not is_stuck and finding.exhaustion is None
     return is_of_speed and fix is not None and bool(fix.hunks or fix.after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.data.options import OptionChecks
 from quickfit.errors import UsageError
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 
 # How long chains are raced against each other, besides the one pass that each needs before.
 _RACE_S = 0.8
@@ -86,11 +86,11 @@ def accelerate(
 ) -> Dataset:
     """Return a dataset with the same elements, made faster: as a chain of tf.data, rebuilt.
 
-    Maps and interleaves run several calls at a time, shuffles move before pure maps, maps that treat
-    rows alone handle whole batches, and what is the same in every epoch is kept in memory if it fits.
-    Elements, their order, their types, the length and the options stay. What runs Python, draws
-    random numbers with a seed or uses variables stays where it is. Every change is tried on a copy
-    for about a second, in turns with the original; what is not faster is not made.
+    Interleaves and maps run several calls at a time, shuffles move before pure maps, maps that
+    treat each row alone handle whole batches, and what is the same in every epoch is kept in
+    memory if it fits. Elements, their order, types, length and options stay. What runs Python,
+    draws random numbers with a seed or reads variables stays as it is. Every change is tried on
+    a copy, for a second or two, in turns with the original; what is not faster is not made.
 
     Args:
         dataset: any `tf.data.Dataset`; call it last, before `fit`.
@@ -140,6 +140,7 @@ class _Accelerator:
         self._notes: list[str] = []
         self._gain: Measured | None = None
         self._gains: list[tuple[str, float]] = []
+        self._sizes: dict[int, int | None] = {}  # what a cache behind a dataset would take
 
     def improve(self, top: Stage) -> Stage:
         """Return the chain, changed where that is legal and gains something."""
@@ -171,16 +172,17 @@ class _Accelerator:
         except tf.errors.OpError as error:
             self._notes.append(f"left as it is, since it fails: {str(error.message)[:200]}")
             return top
-        best = _choose(running)
-        original = running[0]
+        best, original = _choose(running), running[0]
+        others = [one for one in running[1:] if one is not best]
+        if others:
+            gains = [f"{one.name} {one.gain_over(original).mean:.2f}×" for one in others]
+            self._notes.append(f"tried and not taken: {', '.join(gains)}")
         if best is original:
-            tried = [f"{one.name} {one.gain_over(original).mean:.2f}×" for one in running[1:]]
-            self._notes.append(f"tried, and not faster: {', '.join(tried)}")
             return top
         self._gain = best.gain_over(original)
         self._tell_gains(running, best)
-        part = "all of the data" if sample.is_whole else f"{units.count(sample.elements)} elements of each source"
-        self._notes.append(f"measured on {part}")
+        taken = f"{units.count(sample.elements)} elements of each source"
+        self._notes.append(f"measured on {'all of the data' if sample.is_whole else taken}")
         return best.top
 
     def _tell_gains(self, running: Sequence[Contender], best: Contender) -> None:
@@ -206,7 +208,7 @@ class _Accelerator:
                 name = "batched" if one.name == "original" else f"{one.name} + batched"
                 found.append(Contender(name, batched))
         for one in list(found):
-            cached = self._with_caches(one.top, sample, top)
+            cached = self._with_caches(rewrites.shuffles_last(one.top), sample)
             if cached is not None:
                 name = "cache" if one.name == "original" else f"{one.name} + cache"
                 found.append(Contender(name, cached))
@@ -216,22 +218,26 @@ class _Accelerator:
     def _is_same(top: Stage, batched: Stage, sample: Sample) -> bool:
         import tensorflow as tf
 
-        kinds = [one for one in all_stages(top) if one.kind != "shuffle"]
-        if not all(one.traits.is_pure for one in kinds):
-            return True  # it draws random numbers; that the maps are the same is proven by their operations
+        others = [one for one in all_stages(top) if one.kind != "shuffle"]
+        if not all(one.traits.is_pure for one in others):
+            # It never gives the same elements twice. The operations of the maps are proof enough.
+            return True
         try:
             return trials.gives_same_elements(top, batched, sample)
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError):
             return False
 
-    def _with_caches(self, top: Stage, sample: Sample | None, original: Stage) -> Stage | None:
+    def _with_caches(self, top: Stage, sample: Sample | None) -> Stage | None:
         """Return a chain with caches where they are legal and fit; None if there are none."""
         places = [one for one in rewrites.pure_tops(top) if rewrites.is_worth_keeping(one)]
         room, chosen = self._room, []
         for place in places:
-            needed = trials.cache_bytes(place, sample)
+            # The same elements, one by one or in batches, take the same room.
+            if id(place.dataset) not in self._sizes:
+                self._sizes[id(place.dataset)] = trials.cache_bytes(place, sample)
+            needed = self._sizes[id(place.dataset)]
             if needed is None:
-                self._note_once(f"no cache behind {place.label}: nobody knows how much it would hold")
+                self._note_once(f"no cache behind {place.label}: its size is not known")
             elif needed * _SIZE_MARGIN > room:
                 self._note_once(
                     f"no cache behind {place.label}: {units.size(needed)} do not fit in "
@@ -239,7 +245,9 @@ class _Accelerator:
                 )
             else:
                 room -= needed
-                chosen.append((place, f"added: {units.size(needed)} in memory, filled in the first epoch"))
+                chosen.append(
+                    (place, f"added: {units.size(needed)} in memory, filled in the first epoch")
+                )
         return rewrites.caches_behind(top, chosen) if chosen else None
 
     def _note_once(self, note: str) -> None:
@@ -293,9 +301,9 @@ def _choose(running: Sequence[Contender]) -> Contender:
 
 def _twin(dataset: Dataset) -> Dataset:
     """Return another object for the same dataset, with its state; the user's stays as it is."""
-    kind = type(dataset)
-    twin = kind.__new__(kind)
-    vars(twin).update(vars(dataset))
+    kind: Any = type(dataset)
+    twin: Dataset = kind.__new__(kind)
+    twin.__dict__.update(vars(dataset))
     return twin
 
 
@@ -325,7 +333,12 @@ def _describe_stage(stage: Stage) -> AcceleratedStage:
     if stage.where is not None:
         file, line = stage.where
         where = f"{file.rsplit('/', 1)[-1]}:{line}"
-    return AcceleratedStage(stage.label, where, stage.note, bool(stage.change))
+    note = stage.note
+    if not note and stage.kind == "interleave" and int(stage.dataset._cycle_length) < 0:
+        note = "left as it is: without cycle_length, its order would change"
+    if not note and not stage.traits.is_pure and stage.kind != "shuffle":
+        note = f"left as it is: it {stage.traits.reason}"
+    return AcceleratedStage(stage.label, where, note, bool(stage.change))
 
 
 def _accelerator_device(dataset: Dataset) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from quickfit.capacity import whole_cores
 from quickfit.data.acceleration.stages import (
     Build,
     Stage,
@@ -48,29 +49,33 @@ _ROWWISE_OPS = frozenset(
 
 
 def parallel_calls(top: Stage, *, keep_order: bool) -> Stage:
-    """Let maps and interleaves that are called one at a time be called at the same time."""
+    """Let maps and interleaves that are called one at a time be called at the same time.
+
+    tf.data does that by itself for maps without state, unless options forbid it.
+    """
     order = "true" if keep_order else "false"
+    options = top.dataset.options()
+    optimization = options.experimental_optimization
+    is_tuned = options.autotune.enabled is not False
+    flags = (optimization.apply_default_optimizations, optimization.map_parallelization)
+    is_automatic = is_tuned and keep_order and False not in flags
+    calls = -1 if is_tuned else whole_cores()
 
     def change(stage: Stage) -> Stage:
-        if stage.kind in _MAPS and stage.build is not None:
-            if not stage.traits.is_parallel:
-                return _left(stage, "one call at a time")
-            if stage.kind == "map" and not stage.dataset._force_synchronous:
-                return _parallel_map(stage, order)
-        if stage.kind == "interleave" and stage.build is not None:
-            if not stage.traits.is_pure:
-                return _left(stage, "one file at a time")
-            return _parallel_interleave(stage, order)
+        is_free = stage.traits.is_parallel and not (is_automatic and stage.traits.is_pure)
+        if stage.kind == "map" and is_free and not stage.dataset._force_synchronous:
+            return _parallel_map(stage, order, calls)
+        if stage.kind == "interleave" and stage.traits.is_pure:
+            # Of a cycle whose length tf.data chooses, it chooses another one when it is parallel.
+            cycle = int(stage.dataset._cycle_length)
+            if cycle > 0:
+                return _parallel_interleave(stage, order, min(calls, cycle))
         return stage
 
     return map_stages(top, change)
 
 
-def _left(stage: Stage, what: str) -> Stage:
-    return replace(stage, note=f"left as it is, {what}: it {stage.traits.reason}")
-
-
-def _parallel_map(stage: Stage, order: str) -> Stage:
+def _parallel_map(stage: Stage, order: str, calls: int) -> Stage:
     def build(inputs: Sequence[Dataset]) -> Dataset:
         from tensorflow.python.data.ops import map_op
 
@@ -79,7 +84,7 @@ def _parallel_map(stage: Stage, order: str) -> Stage:
             inputs,
             parallel_map_variant,
             kind=map_op._ParallelMapDataset,
-            _num_parallel_calls=_number(-1),
+            _num_parallel_calls=_number(calls),
             _deterministic=order,
             _use_unbounded_threadpool=False,
         )
@@ -88,7 +93,7 @@ def _parallel_map(stage: Stage, order: str) -> Stage:
     return replace(stage, kind="parallelmap", build=build, note=note, change="parallel")
 
 
-def _parallel_interleave(stage: Stage, order: str) -> Stage:
+def _parallel_interleave(stage: Stage, order: str, calls: int) -> Stage:
     def build(inputs: Sequence[Dataset]) -> Dataset:
         from tensorflow.python.data.ops import interleave_op
 
@@ -99,7 +104,7 @@ def _parallel_interleave(stage: Stage, order: str) -> Stage:
             kind=interleave_op._ParallelInterleaveDataset,
             _buffer_output_elements=_number(-1),
             _prefetch_input_elements=_number(-1),
-            _num_parallel_calls=_number(-1),
+            _num_parallel_calls=_number(calls),
             _deterministic=order,
         )
 
@@ -135,6 +140,22 @@ def shuffles_first(top: Stage) -> Stage:
         for one in reversed(maps):
             moved = replace(one, inputs=(moved,))
         return moved
+
+    return map_stages(top, change)
+
+
+def shuffles_last(top: Stage) -> Stage:
+    """Move shuffles behind pure maps, in the same order, so that a cache can lie between."""
+
+    def change(stage: Stage) -> Stage:
+        if not _may_follow_shuffle(stage):
+            return stage
+        shuffle = stage.source
+        if shuffle.kind != "shuffle" or shuffle.build is None:
+            return stage
+        note = f"moved behind {stage.label}, to mix what is kept; in the same order"
+        below = replace(stage, inputs=shuffle.inputs)
+        return replace(shuffle, inputs=(below,), note=note, change="cache")
 
     return map_stages(top, change)
 
@@ -343,6 +364,4 @@ def prefetched(top: Stage, *, device: str | None) -> Stage:
         return inputs[0].prefetch(tf.data.AUTOTUNE)
 
     label = "prefetch()" if device is None else f"prefetch_to_device({device})"
-    return Stage(
-        "prefetch", None, (top,), build, PURE, label, note="added", change="prefetch"
-    )
+    return Stage("prefetch", None, (top,), build, PURE, label, note="added", change="prefetch")

@@ -74,17 +74,26 @@ def _read(dataset: Dataset, known: dict[int, Stage]) -> Stage:
     build = _BUILDERS.get(kind) if is_plain else None
     functions = _functions_of(dataset)
     label, where = _label_of(dataset, kind, functions)
+    traits = _traits_of(dataset, kind, functions, is_plain=is_plain)
+    # What cannot be copied is run as it is: its shuffles would go on, its caches fill.
+    before = [one for part in inputs for one in all_stages(part)]
+    if build is None and traits.is_runnable and any(_has_state(one) for one in before):
+        traits = FunctionTraits(False, False, False, "has state and cannot be copied")
     stage = Stage(
         kind=kind,
         dataset=dataset,
         inputs=inputs,
         build=None if build is None else _bind(build, dataset),
-        traits=_traits_of(dataset, kind, functions, is_plain=is_plain),
+        traits=traits,
         label=label,
         where=where,
     )
     known[id(dataset)] = stage
     return stage
+
+
+def _has_state(stage: Stage) -> bool:
+    return stage.kind == "cache" or "with a seed" in stage.traits.reason
 
 
 def _bind(build: Callable[[Dataset, Sequence[Dataset]], Dataset], dataset: Dataset) -> Build:
@@ -96,7 +105,7 @@ def _inputs_of(dataset: Dataset) -> list[Dataset]:
     if files is not None and hasattr(files, "element_spec"):
         return [files]
     try:
-        return list(getattr(dataset, "_dataset", None) and [dataset._dataset] or dataset._inputs())
+        return list(dataset._inputs())
     except (AttributeError, NotImplementedError, TypeError):
         return []
 
@@ -118,8 +127,10 @@ def _traits_of(
         if bytes(dataset._filename.numpy()):
             return FunctionTraits(False, False, False, "writes a file")
         return PURE
-    if kind not in _NO_STATE or not is_plain:
-        return FunctionTraits(False, False, False, f"{kind} is not known")
+    if not is_plain:
+        return FunctionTraits(False, False, False, "is a dataset with a class of its own")
+    if kind not in _NO_STATE:
+        return FunctionTraits(False, False, False, "is not known here")
     traits = [function_traits(function) for function in functions]
     bad = [one for one in traits if not one.is_pure]
     return next((one for one in bad if not one.is_runnable), bad[0] if bad else PURE)
@@ -155,7 +166,7 @@ def _label_of(
         return f"{name}({facts['function'].strip('<>')})", where
     for attribute in _SHOWN_NUMBERS:
         value = getattr(dataset, attribute, None)
-        if hasattr(value, "numpy") and not value.shape.rank:
+        if value is not None and hasattr(value, "numpy") and not value.shape.rank:
             number = value.numpy()
             if isinstance(number, bytes):
                 continue
@@ -189,7 +200,7 @@ class Realizer:
             return stage.dataset
         inputs = [self.realize(one) for one in stage.inputs]
         before = () if stage.dataset is None else _inputs_of(stage.dataset)
-        is_same = len(before) == len(inputs) and all(a is b for a, b in zip(before, inputs))
+        is_same = list(map(id, before)) == list(map(id, inputs))
         if is_same and not stage.change and not self._is_fresh:
             return stage.dataset
         return stage.build(inputs)
@@ -225,7 +236,9 @@ def all_stages(stage: Stage) -> list[Stage]:
     return found
 
 
-def rebuild(dataset: Dataset, inputs: Sequence[Dataset], variant: Any, **attributes: Any) -> Dataset:
+def rebuild(
+    dataset: Dataset, inputs: Sequence[Dataset], variant: Any, **attributes: Any
+) -> Dataset:
     """Return a dataset of the same class with other inputs.
 
     Args:

@@ -6,6 +6,7 @@ All that runs here is a copy: shuffles and caches of the user's chain stay where
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,23 +15,26 @@ from typing import Any
 from quickfit.data.acceleration.stages import Realizer, Stage
 from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 
 # Of a stage that makes several elements of one, the elements are counted, not what it is given.
 _EXPANDING = ("flatmap", "interleave", "parallelinterleave", "unbatch")
 # A pass over the part of the data that is tried takes at least this long, so that beginning it does
 # not count for much, and at most so long that a second is enough for all.
-_PASS_S, _LONGEST_S = 0.04, 0.4
+_PASS_S, _PASS_CPU_S, _LONGEST_S = 0.04, 0.02, 0.2
+# Where nothing tells how much a cache would hold, the data is gone through for so long.
+_COUNT_S = 1.0
+_SIZING_S = 0.6
+_FILL_S = 5.0
 _FIRST_SAMPLE, _GROWTH = 8, 4
-_MOST_SAMPLES = 1 << 20
-MIN_ROUNDS, MAX_ROUNDS = 4, 12
-# The least gain that is worth a change; below, a busy machine decides.
-MIN_GAIN = 1.05
+MIN_ROUNDS, MAX_ROUNDS = 5, 12
 # A chain that needs this much less of the cores is better, unless it is seen to be slower: other
 # programs disturb the clock, and hardly the CPU time.
 MIN_CPU_GAIN = 1.2
 # What a tensor takes in a cache besides its values, and a string in a tensor.
 _TENSOR_BYTES, _STRING_BYTES = 200, 24
+# Behind them are the same values as before them, at most.
+_SAME_SIZE = ("batch", "parallelbatch", "prefetch", "options")
 _MOST_FILES = 20_000
 _PACKED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
 
@@ -96,19 +100,25 @@ def sampled_stages(top: Stage) -> list[Stage]:
 
 def choose_sample(top: Stage) -> Sample:
     """Return how many elements of each source make a pass that is long enough to be timed."""
-    elements, before = _FIRST_SAMPLE, -1
-    lengths = [_known_length(stage) for stage in sampled_stages(top)]
+    elements, end_s = _FIRST_SAMPLE, time.perf_counter() + _SIZING_S
     while True:
         dataset = _fresh(sample_chain(top, elements))
         # The first pass compiles and allocates; a busy machine makes any pass longer, none shorter.
-        run = min((run_pass(dataset) for _ in range(2)), key=lambda one: one.wall_s)
-        is_all = all(length is not None and length <= elements for length in lengths)
-        if is_all or (run.count == before and run.count > 0 and None in lengths):
-            return Sample(elements, is_whole=True)
-        if run.wall_s >= _PASS_S or elements >= _MOST_SAMPLES:
-            return Sample(elements, is_whole=False)
-        before = run.count
+        runs = [run_pass(dataset) for _ in range(2)]
+        wall_s, cpu_s = min(run.wall_s for run in runs), min(run.cpu_s for run in runs)
+        is_whole = all(_has_at_most(stage, elements) for stage in sampled_stages(top))
+        is_long = wall_s >= _PASS_S and cpu_s >= _PASS_CPU_S
+        if is_whole or is_long or time.perf_counter() > end_s:
+            return Sample(elements, is_whole)
         elements *= _GROWTH
+
+
+def _has_at_most(stage: Stage, elements: int) -> bool:
+    length = int(stage.dataset.cardinality())
+    if length != -2:
+        return 0 <= length <= elements
+    run = run_pass(end_iterators_aside(stage.dataset.take(elements + 1)))
+    return run.is_over and run.count <= elements
 
 
 def _fresh(top: Stage) -> Dataset:
@@ -125,6 +135,7 @@ class PassRun:
     wall_s: float
     cpu_s: float
     bytes: int = 0
+    is_over: bool = True  # there were no more
 
     @property
     def each_s(self) -> float:
@@ -143,15 +154,17 @@ def run_pass(
     """Take the elements of a dataset, at least one of them; not all if that takes too long."""
     iterator = iter(dataset)
     count = weight = 0
+    is_over = True
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
     for element in iterator:
         count += 1
         if weigh is not None:
             weight += weigh(element)
         if time.perf_counter() - began_s > longest_s:
+            is_over = False
             break
     wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-    return PassRun(count, wall_s, cpu_s, weight)
+    return PassRun(count, wall_s, cpu_s, weight, is_over)
 
 
 @dataclass
@@ -170,20 +183,25 @@ class Contender:
 
     def gain_over(self, other: Contender) -> Measured:
         """Return how many times faster it is than another, by the clock."""
-        return interval([b.each_s / a.each_s for a, b in zip(self.runs, other.runs, strict=True)])
-
-    def cpu_gain_over(self, other: Contender) -> Measured:
-        """Return how many times less CPU time it takes than another."""
-        runs = zip(self.runs, other.runs, strict=True)
-        return interval([b.each_cpu_s / a.each_cpu_s for a, b in runs])
+        return interval(self._ratios(other, lambda run: run.each_s))
 
     def is_better_than(self, other: Contender) -> bool:
-        """Tell whether it is faster beyond chance."""
-        wall, cpu = self.gain_over(other), self.cpu_gain_over(other)
-        if wall.mean >= MIN_GAIN and wall.low >= 1:
+        """Tell whether it is faster, or needs much less of the cores and is not slower."""
+        wall = self._ratios(other, lambda run: run.each_s)
+        cpu = self._ratios(other, lambda run: run.each_cpu_s)
+        if _is_beyond_chance(wall) and statistics.median(wall) >= MIN_GAIN:
             return True
-        is_lighter = cpu.mean >= MIN_CPU_GAIN and cpu.low >= MIN_GAIN
-        return is_lighter and wall.mean >= 1
+        is_lighter = _is_beyond_chance(cpu) and statistics.median(cpu) >= MIN_CPU_GAIN
+        return is_lighter and statistics.median(wall) >= 1
+
+    def _ratios(self, other: Contender, cost: Callable[[PassRun], float]) -> list[float]:
+        return [cost(b) / cost(a) for a, b in zip(self.runs, other.runs, strict=True)]
+
+
+def _is_beyond_chance(ratios: Sequence[float]) -> bool:
+    """Tell whether something is better in all rounds but, of many, one."""
+    losses = sum(ratio <= 1 for ratio in ratios)
+    return losses == 0 or (losses == 1 and len(ratios) >= 2 * MIN_ROUNDS)
 
 
 def race(contenders: Sequence[Contender], sample: Sample, seconds: float) -> list[Contender]:
@@ -197,7 +215,8 @@ def race(contenders: Sequence[Contender], sample: Sample, seconds: float) -> lis
     for contender in contenders:
         try:
             contender.dataset = _fresh(sample_chain(contender.top, sample.elements))
-            run_pass(contender.dataset)
+            # To its end, so that caches are full.
+            run_pass(contender.dataset, longest_s=_FILL_S)
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError):
             if contender is contenders[0]:
                 raise
@@ -232,7 +251,9 @@ def gives_same_elements(first: Stage, second: Stage, sample: Sample) -> bool:
             left, right = np.asarray(a), np.asarray(b)
             if left.dtype != right.dtype or left.shape != right.shape:
                 return False
-            is_same = left.tobytes() == right.tobytes() if left.dtype != object else (left == right).all()
+            is_same = (
+                left.tobytes() == right.tobytes() if left.dtype != object else (left == right).all()
+            )
             if not is_same:
                 return False
     return True
@@ -246,13 +267,14 @@ def _unshuffled(top: Stage) -> Stage:
 
 def element_bytes(element: Any) -> int:
     """Return what an element takes in a cache."""
+    import numpy as np
     import tensorflow as tf
 
     total = 0
     for leaf in tf.nest.flatten(element, expand_composites=True):
         if leaf.dtype == tf.string:
-            lengths = tf.strings.length(leaf)
-            total += int(tf.reduce_sum(lengths)) + _STRING_BYTES * int(tf.size(leaf))
+            texts = np.ravel(leaf.numpy())
+            total += sum(map(len, texts)) + _STRING_BYTES * len(texts)
         else:
             total += leaf.dtype.size * math.prod(leaf.shape)
         total += _TENSOR_BYTES
@@ -274,13 +296,16 @@ def spec_bytes(spec: Any) -> int | None:
 
 
 def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
-    """Return what all elements of a chain take in a cache; None if nobody can tell.
+    """Return what all elements of a chain take in a cache; None if that is not known.
 
     Args:
         top: the last stage before the cache.
         sample: how much of the data may be run; None if nothing may.
     """
-    length, each = _known_length(top), spec_bytes(top.dataset.element_spec)
+    single = top
+    while single.kind in _SAME_SIZE and single.build is not None:
+        single = single.source
+    length, each = _known_length(single), spec_bytes(single.dataset.element_spec)
     if length is not None and each is not None:
         return length * each
     if sample is None:
@@ -288,11 +313,15 @@ def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
     run = run_pass(_fresh(sample_chain(top, sample.elements)), element_bytes, math.inf)
     if sample.is_whole:
         return run.bytes
+    length = _known_length(top)
     scales = [_scale_of(stage, sample.elements) for stage in sampled_stages(top)]
     known = [scale for scale in scales if scale is not None]
     if len(known) == len(scales):
         return int(run.bytes * max(known))
-    return int(length * run.bytes / run.count) if length is not None and run.count else None
+    if length is not None and run.count:
+        return int(length * run.bytes / run.count)
+    run = run_pass(_fresh(top), element_bytes, _COUNT_S)
+    return run.bytes if run.is_over else None
 
 
 def _scale_of(stage: Stage, elements: int) -> float | None:
@@ -329,6 +358,6 @@ def _file_bytes(stage: Stage) -> int | None:
             is_packed = file.read(2) in _PACKED
         if is_packed or len(files) > _MOST_FILES:
             return None
-        return sum(tf.io.gfile.stat(file).length for file in files)
+        return sum(int(tf.io.gfile.stat(file).length) for file in files)
     except (tf.errors.OpError, IndexError):
         return None
