@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# What is gained must be more than this, as everywhere in quickfit.
-MIN_GAIN = 1.05
+from quickfit.findings import MIN_GAIN
+
 # Times kept of each way; a training may make a million calls.
 MAX_TIMES = 4096
 

@@ -15,7 +15,7 @@ from typing import Any
 from quickfit.data.acceleration.stages import Realizer, Stage
 from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
-from quickfit.lab.statistics import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 
 # Of a stage that makes several elements of one, the elements are counted, not what it is given.
 _EXPANDING = ("flatmap", "interleave", "parallelinterleave", "unbatch")
@@ -27,8 +27,6 @@ _COUNT_S = 1.0
 _SIZING_S = 0.6
 _FIRST_SAMPLE, _GROWTH = 8, 4
 MIN_ROUNDS, MAX_ROUNDS = 5, 12
-# The least gain that is worth a change; below, a busy machine decides.
-MIN_GAIN = 1.05
 # A chain that needs this much less of the cores is better, unless it is seen to be slower: other
 # programs disturb the clock, and hardly the CPU time.
 MIN_CPU_GAIN = 1.2

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import signal
 import statistics
 import threading
 from collections import deque
@@ -21,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quickfit.lab.budget import Budget
+from quickfit.lab.child import kill_group
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 from quickfit.lab.verdict import Verdict, VerdictKind, judge_gain
 from quickfit.tuning.advice.candidates import (
@@ -405,9 +404,7 @@ def close_trials(started: Sequence[StartedTrial]) -> Iterator[None]:
 def _kill_trial(trial: RoundTrial) -> None:
     pid = trial.pid
     if pid is not None:
-        # It has been ended already.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+        kill_group(pid)
 
 
 # First calls that differ by less, or by less than this share, are alike.
