@@ -20,8 +20,10 @@ MAY_IMPORT = {
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
     "probes": {"recording", "pipeline_model"},
+    "turbo": {"probes", "data", "findings"},
     "launch": {
         "probes",
+        "turbo",
         "recording",
         "diagnosis",
         "report",
@@ -47,7 +49,7 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
-    "checking": {"code", "causes", "findings", "report"},
+    "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
     "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
@@ -86,11 +88,6 @@ STARTS_PROCESSES = {
     "lab": "it is the one place",
     "launch": "the script itself, and what it leaves",
     "demo/scripts": "scripts of a user",
-    "data/packing/workers.py": "until it works in a `WorkerPool`",
-    "data/workers": "until its processes are children of `lab`",
-    "checking/scanning.py": "until it works in a `WorkerPool`",
-    "tuning/advice/rounds.py": "until its trials are children of `lab`",
-    "tuning/trials": "until its trials are children of `lab`",
 }
 _STARTS = {"fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "system", "popen"}
 # Who may name the least gain that counts, or compute an interval from pairs.

@@ -17,7 +17,7 @@ from quickfit.lab.script_pair import Setting, Version, measure_pair
 from quickfit.launch.target import Target
 from trials import state_of, tried
 
-from launch.sessions import QUICKFIT, clean_env, newest_run
+from launch.sessions import PATIENCE_S, QUICKFIT, clean_env, newest_run
 
 pytestmark = pytest.mark.tf
 
@@ -82,10 +82,10 @@ def measured(home, text, **edit):
         Target(script="train.py"),
         home,
         home.with_name(f"pair{len(list(home.parent.iterdir()))}"),
-        patience_s=edit.get("patience_s", 60.0),
+        patience_s=edit.get("patience_s", PATIENCE_S),
     )
     versions = (Version("the original", {}), edited)
-    return measure_pair(versions, setting, number=0, deadline_s=time.monotonic() + 90)
+    return measure_pair(versions, setting, number=0, deadline_s=time.monotonic() + PATIENCE_S)
 
 
 AFTER_STEPS = """
@@ -170,7 +170,7 @@ def quickfit_fix(home, *words):
         env=clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES=""),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return done

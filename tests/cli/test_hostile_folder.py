@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,25 @@ def test_a_proof_of_ones_own_writes_nothing_outside_of_the_project(clone):
     assert done.returncode == 4
     assert b"train.py: lies outside of the project folder" in done.stderr
     assert victim.read_text() == TRAIN
+
+
+@pytest.mark.parametrize("link", [".quickfit", ".quickfit/runs", ".quickfit/fixes"])
+def test_nothing_is_written_or_removed_through_a_link_of_a_cloned_folder(clone, link):
+    other = clone.parent / "other" / ".quickfit"
+    for number in range(25):
+        record(other / "runs" / f"{number}.qfrun")
+    before = sorted(other.rglob("*"))
+    (clone / link).parent.mkdir(exist_ok=True)
+    (clone / link).symlink_to(other / Path(link).relative_to(".quickfit"))
+    (other / "fixes").mkdir()
+    (clone / "odd.py").write_text(CHAIN.format(""))
+    for words in (("run", "train.py"), ("check", "--fix", "odd.py")):
+        done = quickfit(clone, *words)
+        if link in (".quickfit", f".quickfit/{'runs' if words[0] == 'run' else 'fixes'}"):
+            assert b"is a link to another place" in done.stderr
+            assert done.returncode != 0
+    (other / "fixes").rmdir()
+    assert sorted(other.rglob("*")) == before
 
 
 def test_a_proof_of_ones_own_is_shown_and_written(clone):

@@ -97,6 +97,23 @@ def test_the_script_is_told_when_to_stop_and_records_where_it_was_asked_to(tmp_p
     assert not (tmp_path / ".quickfit").exists()
 
 
+def test_the_report_is_written_as_a_page_too_and_the_exit_code_stays(tmp_path):
+    (tmp_path / "train.py").write_text("raise SystemExit(7)")
+    done = quickfit(tmp_path, "run", "--html", "report.html", "train.py", "--html")
+    assert (done.returncode, done.stdout) == (7, b"")
+    assert done.stderr.endswith(b"quickfit: page: report.html\n")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_page_that_could_not_be_written_is_refused_before_the_script_starts(tmp_path):
+    (tmp_path / "train.py").write_text("print('ran')")
+    (tmp_path / "notes.html").write_text("mine")
+    done = quickfit(tmp_path, "run", "--html", "notes.html", "train.py")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"notes.html: there is a file that is not a page of quickfit" in done.stderr
+    assert not (tmp_path / ".quickfit").exists()
+
+
 def test_a_run_that_is_there_already_is_not_overwritten(tmp_path):
     (tmp_path / "train.py").write_text("print('ran')")
     quickfit(tmp_path, "run", "--output", "out.qfrun", "train.py")

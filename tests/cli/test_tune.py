@@ -21,6 +21,7 @@ from quickfit.tuning.advice import session
 from quickfit.tuning.advice.candidates import CHANGE_KINDS
 from quickfit.tuning.advice.change_table import ChangeKind
 
+from launch.sessions import PATIENCE_S
 from tuning.advice.advice_builder import SLOWER, XLA, advice
 
 TRAINING = """
@@ -269,7 +270,7 @@ def test_a_real_training_is_measured_and_everything_is_told(tmp_path):
 @pytest.mark.tf_any
 def test_a_model_that_is_not_compiled_is_told_with_the_line_to_add(tmp_path):
     with started(tmp_path, "small:not_compiled") as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == ModelError.exit_code
     assert "is not compiled" in err
     assert "model.compile(" in err
@@ -285,7 +286,7 @@ def test_ctrl_c_leaves_a_partial_table_and_no_process(tmp_path):
                 break
         children = psutil.Process(process.pid).children()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGINT
     assert "Interrupted: this is what was known by then." in out
     assert "steps per call" in out
@@ -305,7 +306,7 @@ def test_a_signal_to_end_leaves_no_process_and_no_folder(tmp_path, monkeypatch):
         children = psutil.Process(process.pid).children()
         assert list((tmp_path / "scratch").iterdir())
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGTERM
     assert children
     assert not any(child.is_running() for child in children)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quickfit.diagnosis.ranking import behind_the_first, of_the_run, ranked
+from quickfit.diagnosis.ranking import behind_the_first, of_the_run, of_the_whole, ranked
 from quickfit.findings import Finding, Gain, Severity
 
 
@@ -57,3 +57,16 @@ def test_what_is_found_in_a_loop_that_does_not_train_is_told_of_the_run():
     # At most what the loop takes goes away.
     assert whole.gain.likely == pytest.approx(1 / (1 - 0.95 * 0.4))
     assert of_the_run(whole, share=0.4) == whole, "only once"
+
+
+def test_epochs_that_end_sooner_are_a_gain_but_no_cost():
+    half = finding(2.0, "step")
+    whole = of_the_whole(half, steps_share=0.4, ends_share=0.4)
+    assert whole.cost_share == pytest.approx(0.2)
+    assert whole.gain.low == pytest.approx(1 / 0.8)
+    assert whole.gain.likely == pytest.approx(1 / 0.6)
+    assert "end its iterators sooner" in whole.gain.basis
+    assert "iterators" not in of_the_whole(half, steps_share=0.9, ends_share=0.02).gain.basis
+    # What costs more by itself comes first.
+    callback = finding(1.4, "epoch_callbacks")
+    assert ranked([whole, callback])[0].claims == ("epoch_callbacks",)

@@ -73,15 +73,15 @@ def test_a_loop_of_train_on_batch_has_the_only_call_of_compile():
 
 
 def test_the_file_that_is_run_is_found_by_its_path():
-    assert watched().main.file == SCRIPT
+    assert watched().main.path == SCRIPT
 
 
 def test_the_file_of_a_module_is_found_by_its_name():
     texts = {"/code/pkg/train.py": "x = 1\n", "/code/other/train.py": "x = 2\n"}
     run = {"script": "/nowhere", "module": "pkg.train"}
-    assert Watched(recording(run=run), texts).main.file == "/code/pkg/train.py"
+    assert Watched(recording(run=run), texts).main.path == "/code/pkg/train.py"
     package = {"/code/pkg/train/__main__.py": "x = 1\n"}
-    assert Watched(recording(run=run), package).main.file == "/code/pkg/train/__main__.py"
+    assert Watched(recording(run=run), package).main.path == "/code/pkg/train/__main__.py"
 
 
 def test_a_file_that_has_changed_is_not_there():

@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes._shared.batch_size import Size
 from quickfit.code.edits import apply_edits, is_in_conflict, merge_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 from quickfit.fixing.setting_edits import (
     with_batch,
@@ -21,17 +21,17 @@ from quickfit.fixing.setting_edits import (
 def made(text, word, *, method="batch", examples=32, **others):
     """Return all texts after a change of the line that has a word, or why it is left alone."""
     files = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    found = Project({name: textwrap.dedent(one) for name, one in files.items()})
-    script = found.script("train.py")
+    found = Program(texts={name: textwrap.dedent(one) for name, one in files.items()})
+    script = found.find_module("train.py")
     line = next(number for number, one in enumerate(script.lines, 1) if word in one)
     change = with_batch(script, line, Size(method, examples, 2 * examples), found)
     if isinstance(change, str):
         return change
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
     assert "learning rate" in change.note
-    scripts = [found.script(file) for file in found.files]
-    own = {s.file: [e for e in change.edits if e.file == s.file] for s in scripts}
-    return "".join(apply_edits(script.text, own[script.file]) for script in scripts)
+    scripts = [found.find_module(file) for file in found.paths]
+    own = {s.path: [e for e in change.edits if e.file == s.path] for s in scripts}
+    return "".join(apply_edits(script.text, own[script.path]) for script in scripts)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_number_of_steps_that_follows_the_size_is_no_obstacle(text):
 
 
 def project(**files):
-    return Project({f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
+    return Program(texts={f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
 
 
 def line_of(script, word):
@@ -151,7 +151,7 @@ def line_of(script, word):
 def made_compile_settings(text, edit, *words, **options):
     """Return the text after an edit of the line that has `compile(`, or why it is left alone."""
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     change = edit(script, line_of(script, "compile("), *words, found, **options)
     return change if isinstance(change, str) else apply_edits(script.text, change.edits)
 
@@ -281,7 +281,7 @@ def test_steps_of_an_eager_model_are_left_alone():
 )
 def test_callbacks_on_batches_may_change_results(text):
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     kinds = [
         with_steps(script, 1, 8, found, works_on_batches=works).kind for works in (False, True)
     ]
@@ -303,7 +303,7 @@ def test_callbacks_on_batches_may_change_results(text):
 )
 def test_both_can_be_had_together(text):
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     line = line_of(script, "compile(")
     both = [
         with_xla(script, line, found),
@@ -318,7 +318,7 @@ def test_both_can_be_had_together(text):
 def test_a_comment_behind_the_last_argument_keeps_them_apart():
     text = 'model.compile(\n    "adam",\n    loss="mse"  # a note\n)\n'
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     both = [with_xla(script, 1, found), with_steps(script, 1, 32, found, works_on_batches=False)]
     assert is_in_conflict(both[0].edits, both[1].edits)
 
@@ -327,7 +327,7 @@ STEP = "def step(x):\n    return x\n"
 
 
 def function(text, word="def step"):
-    script = project(train=text).script("train.py")
+    script = project(train=text).find_module("train.py")
     change = with_xla_function(script, line_of(script, word))
     return change if isinstance(change, str) else apply_edits(script.text, change.edits)
 
@@ -393,13 +393,13 @@ LIST = "m = keras.Sequential([Dense(8), Dense(1)])\n"
 
 def made_policy_settings(text, **others):
     files = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    found = Project({name: textwrap.dedent(one) for name, one in files.items()})
-    change = with_policy(found.script("train.py"), "mixed_bfloat16", found)
+    found = Program(texts={name: textwrap.dedent(one) for name, one in files.items()})
+    change = with_policy(found.find_module("train.py"), "mixed_bfloat16", found)
     if isinstance(change, str):
         return change
-    scripts = [found.script(file) for file in found.files]
-    own = {s.file: [e for e in change.edits if e.file == s.file] for s in scripts}
-    return "".join(apply_edits(script.text, own[script.file]) for script in scripts)
+    scripts = [found.find_module(file) for file in found.paths]
+    own = {s.path: [e for e in change.edits if e.file == s.path] for s in scripts}
+    return "".join(apply_edits(script.text, own[script.path]) for script in scripts)
 
 
 @pytest.mark.parametrize(
@@ -493,8 +493,8 @@ def test_a_last_layer_with_a_dtype_is_left_alone():
 
 def change(text, pool="inter", threads=1, **others):
     files = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    found = Project(files)
-    return with_threads(found.script("train.py"), pool, threads, found)
+    found = Program(texts=files)
+    return with_threads(found.find_module("train.py"), pool, threads, found)
 
 
 @pytest.mark.parametrize(

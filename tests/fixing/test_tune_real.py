@@ -7,11 +7,13 @@ import sys
 import pytest
 
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.fixing.script_bench import TrialFolders
 from quickfit.fixing.setting_edits import with_steps
 from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
+
+from launch.sessions import PATIENCE_S
 
 pytestmark = [pytest.mark.tf, pytest.mark.tf_any]
 
@@ -51,7 +53,11 @@ def home(tmp_path, monkeypatch):
 
 def test_a_budget_without_time_for_a_proof_is_refused_when_the_script_was_watched(home):
     done = subprocess.run(
-        [sys.executable, "-c", NO_TIME], cwd=home, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", NO_TIME],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     said = " ".join(done.stderr.split())
     assert "UsageError: train.py: a budget of 40 s is too small for it. It takes" in said
@@ -62,8 +68,8 @@ def test_a_budget_without_time_for_a_proof_is_refused_when_the_script_was_watche
 
 def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(home):
     path = str(home / "train.py")
-    project = Project({path: TEXT})
-    change = with_steps(project.script(path), 9, 32, project, works_on_batches=False)
+    project = Program(texts={path: TEXT})
+    change = with_steps(project.find_module(path), 9, 32, project, works_on_batches=False)
     edited = {path: apply_edits(TEXT, change.edits).encode()}
     scratch = home.parent / "scratch"
     scratch.mkdir()

@@ -10,8 +10,9 @@ import pytest
 from quickfit.lab.child import Child
 from quickfit.lab.turns import Block, Comparison, Mark, Pace, compare, interleave, take_turns
 
+from launch.sessions import PATIENCE_S
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-PATIENCE_S = 10.0
 
 
 @pytest.fixture

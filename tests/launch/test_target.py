@@ -1,5 +1,6 @@
 """What can be run, and a clear error for what cannot."""
 
+import os
 import py_compile
 import shutil
 import sys
@@ -99,3 +100,14 @@ def test_a_run_is_called_after_what_runs(target, name):
 )
 def test_the_words_are_those_that_one_types(target, words):
     assert target.words == words
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_left_to_python_unless_the_script_is_run_several_times(tmp_path):
+    os.mkfifo(tmp_path / "train.py")
+    target = Target(script=str(tmp_path / "train.py"))
+    target.check()
+    with pytest.raises(UsageError, match="is a pipe or a device, and the script is run several"):
+        target.check(is_repeated=True)
+    with pytest.raises(UsageError, match="a script on stdin can be read once"):
+        Target(script="-").check(is_repeated=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Change,
@@ -55,7 +54,7 @@ class Cause:
     detect: Callable[[Signals], Finding | None] | None = None
     scan: Callable[[Module, Program], Iterable[Spotted]] | None = None
     fix: Callable[[Finding, Signals], Fix | None] | None = None
-    changes: Callable[[Finding, Signals, Project], list[Change]] | None = None
+    changes: Callable[[Finding, Signals, Program], list[Change]] | None = None
     live: tuple[Mechanism, ...] = ()
     says_more_than: tuple[str, ...] = ()
     resource: str = ""

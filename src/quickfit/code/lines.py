@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from quickfit.code.module import Loop, called_name, own_nodes, parse_or_none
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def, Loop, called_name, own_nodes, parse_or_none
 
 # What a condition asks that is true in the script and false in a worker that imports it.
 _GUARDS = {"__name__", "parent_process", "current_process"}
@@ -90,6 +89,21 @@ def loop_around(text: str, line: int) -> Loop | None:
         return None
     loops = [n for n in _nodes_around(tree, line) if isinstance(n, Loop) and line > n.lineno]
     return loops[-1] if loops else None
+
+
+def outermost_loop(text: str, line: int) -> tuple[int, int]:
+    """Return first and last line of the outermost loop around a line in its function.
+
+    Without a loop it is the line itself.
+    """
+    tree = parse_or_none(text)
+    around: list[tuple[int, int]] = []
+    for node in _nodes_around(tree, line) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            around = []
+        elif isinstance(node, Loop):
+            around.append((node.lineno, node.end_lineno or line))
+    return around[0] if around else (line, line)
 
 
 def loop_without_yield(text: str, line: int) -> bool:
@@ -273,7 +287,7 @@ def _innermost(text: str, line: int) -> ast.stmt | None:
     return max(around, key=lambda node: node.lineno, default=None)
 
 
-_BLOCKS = (Function, Loop, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.ClassDef)
+_BLOCKS = (Def, Loop, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.ClassDef)
 
 
 def loop_end(text: str, line: int) -> int:
@@ -309,7 +323,7 @@ def feeding_lines(text: str, line: int) -> set[int]:
 
 
 def _scope_around(tree: ast.Module, line: int) -> ast.AST:
-    blocks = [n for n in ast.walk(tree) if isinstance(n, (Function, Loop))]
+    blocks = [n for n in ast.walk(tree) if isinstance(n, (Def, Loop))]
     inside = [n for n in blocks if n.lineno <= line <= (n.end_lineno or 0)]
     return max(inside, key=lambda n: n.lineno, default=tree)
 
@@ -320,7 +334,7 @@ def _statements(scope: ast.AST) -> list[ast.stmt]:
     waiting = [node for node in ast.iter_child_nodes(scope) if isinstance(node, ast.stmt)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Function | ast.ClassDef):
+        if isinstance(node, Def | ast.ClassDef):
             continue
         if isinstance(node, _BLOCKS):
             waiting += [n for n in ast.walk(node) if isinstance(n, ast.stmt) and n is not node]

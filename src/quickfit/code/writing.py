@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from quickfit import terminal, trust
 from quickfit.code.edits import apply_edits, is_inside
-from quickfit.code.module import parse_or_none
+from quickfit.code.syntax import parse_or_none
 from quickfit.errors import FixError
 from quickfit.findings import Edit
 

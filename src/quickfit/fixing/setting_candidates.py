@@ -11,8 +11,9 @@ from typing import Any
 from quickfit import units
 from quickfit.causes._shared.batch_size import Size
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.module import called_name, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import called_name, name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Location
 from quickfit.fixing.script_bench import ScriptTraining
@@ -50,7 +51,7 @@ class Watched:
 
     def __init__(self, recording: Recording, texts: Mapping[str, str]) -> None:
         self.signals = Signals(recording)
-        self.project = Project(texts)
+        self.project = Program(texts=texts)
 
     @property
     def loop(self) -> Loop:
@@ -114,27 +115,27 @@ class Watched:
     def _only_compile(self) -> Location | None:
         """Return the only call of `compile` in all files; `train_on_batch` says no place."""
         found = []
-        for file in self.project.files:
-            script = self.project.script(file)
+        for file in self.project.paths:
+            script = self.project.find_module(file)
             calls = script.all(ast.Call) if script is not None else []
             found += [(file, c.lineno) for c in calls if _compiles_a_model(c)]
         return self.signals.location(*found[0]) if len(found) == 1 else None
 
-    def script(self, where: Location | None) -> Script | None:
+    def script(self, where: Location | None) -> Module | None:
         """Return the file of a place; None where it is not the user's, or has changed."""
-        return self.project.script(where.file) if where is not None else None
+        return self.project.find_module(where.file) if where is not None else None
 
     @cached_property
-    def main(self) -> Script | None:
+    def main(self) -> Module | None:
         """The file that is run."""
         run = self.signals.recording.run
         names = [str(run.get("script") or "")]
         if run.get("module"):
             path = str(run["module"]).replace(".", os.sep)
             ends = (f"{os.sep}{path}.py", f"{os.sep}{path}{os.sep}__main__.py")
-            names += [file for file in self.project.files if file.endswith(ends)]
-        found = [name for name in names if name in self.project.files]
-        return self.project.script(found[0]) if found else None
+            names += [file for file in self.project.paths if file.endswith(ends)]
+        found = [name for name in names if name in self.project.paths]
+        return self.project.find_module(found[0]) if found else None
 
 
 def script_training(watched: Watched) -> ScriptTraining:
@@ -247,7 +248,7 @@ def _xla(watched: Watched) -> Made:
     return place if isinstance(place, str) else with_xla(*place, watched.project)
 
 
-def _compile_place(watched: Watched) -> tuple[Script, int] | str:
+def _compile_place(watched: Watched) -> tuple[Module, int] | str:
     where = watched.compiled_at
     if where is None:
         return UNSEEN

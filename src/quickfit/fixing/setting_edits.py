@@ -8,9 +8,10 @@ from quickfit.causes._shared.batch_size import Size, has_fixed_size, larger_batc
 from quickfit.causes._shared.compile_settings import MAX_COMPILE_ARGS, steps_in_one_call
 from quickfit.code.constants import find_constant
 from quickfit.code.imports import behind_import
-from quickfit.code.module import called_name, is_open, keyword_value, name_of
-from quickfit.code.project import Function, Project, Script, said
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import call_at, only_value_in_file
+from quickfit.code.syntax import Def, called_name, is_open, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 # What was made, or why the text is left alone.
@@ -20,7 +21,7 @@ XLA_TITLE = "Compile the step with XLA"
 XLA_NOTE = "The first step takes longer. Losses agree to rounding; dropout may draw other numbers."
 
 
-def with_xla(script: Script, line: int, project: Project) -> Made:
+def with_xla(script: Module, line: int, project: Program) -> Made:
     """Give `compile` the argument `jit_compile=True`, or set the one it has."""
     call = _call_of_compile(script, line, "jit_compile=True")
     if isinstance(call, str):
@@ -34,7 +35,7 @@ def _xla(edit: Edit) -> Change:
 
 
 def with_steps(
-    script: Script, line: int, steps: int, project: Project, *, works_on_batches: bool
+    script: Module, line: int, steps: int, project: Program, *, works_on_batches: bool
 ) -> Made:
     """Give `compile` the argument `steps_per_execution`, or set the one it has."""
     code = f"steps_per_execution={steps}"
@@ -52,24 +53,24 @@ def with_steps(
     return Change(f"Run {steps} steps in one call", kind, (edit,), note)
 
 
-def _call_of_compile(script: Script, line: int, code: str) -> ast.Call | str:
+def _call_of_compile(script: Module, line: int, code: str) -> ast.Call | str:
     """Return the call of `compile` at a line, where its arguments can be seen and changed."""
     call = call_at(script, line, "compile")
     if call is None:
-        return f"{said(script, line)} has no single call of `compile`; put `{code}` there by hand"
+        return f"{script.place(line)} has no single call of `compile`; put `{code}` there by hand"
     if is_open(call):
-        return f"`compile` at {said(script, line)} is given arguments by `*` or `**`: add `{code}`"
+        return f"`compile` at {script.place(line)} is given arguments by `*` or `**`: add `{code}`"
     if len(call.args) > MAX_COMPILE_ARGS or not (call.args or call.keywords):
         return _by_hand(script, line, code)
     return call
 
 
-def _by_hand(script: Script, line: int, code: str) -> str:
-    return f"`compile` at {said(script, line)} is not recognised; put `{code}` there by hand"
+def _by_hand(script: Module, line: int, code: str) -> str:
+    return f"`compile` at {script.place(line)} is not recognised; put `{code}` there by hand"
 
 
 def _with_value(
-    script: Script, call: ast.Call, name: str, code: str, project: Project
+    script: Module, call: ast.Call, name: str, code: str, project: Program
 ) -> Edit | str:
     """Return the edit of an argument: added, replaced, or set where its constant is written."""
     given = keyword_value(call, name)
@@ -78,27 +79,27 @@ def _with_value(
         return edit or _by_hand(script, call.lineno, f"{name}={code}")
     found = find_constant(script, given, project)
     if found is None or found.reads != 1:
-        shown = f"`{name}={script.code(given)}` at {said(script, given.lineno)}"
+        shown = f"`{name}={script.code(given)}` at {script.place(given.lineno)}"
         return f"{shown} is worked out elsewhere: make it {code} by hand"
     return found.edit(code)
 
 
-def with_xla_function(script: Script, line: int) -> Made:
+def with_xla_function(script: Module, line: int) -> Made:
     """Give the `tf.function` around the function at a line the argument `jit_compile=True`."""
     functions = [f for f in script.all(ast.FunctionDef) if _heads(script, f, line)]
     if len(functions) != 1:
-        return f"{said(script, line)} is no function with a name"
+        return f"{script.place(line)} is no function with a name"
     function = functions[0]
     marks = [d for d in function.decorator_list if name_of(_bare(d)) == "function"]
     calls = [c for c in script.all(ast.Call) if _compiles(c, function)]
     if len(marks) + len(calls) != 1:
-        where = f"`{function.name}` at {said(script, line)}"
+        where = f"`{function.name}` at {script.place(line)}"
         return f"{where} is not compiled by one `tf.function` in the same file"
     edit = _decorated(script, marks[0]) if marks else _called(script, calls[0])
-    return _xla(edit) if edit is not None else f"`tf.function` at {said(script, line)} has `**`"
+    return _xla(edit) if edit is not None else f"`tf.function` at {script.place(line)} has `**`"
 
 
-def _heads(script: Script, function: Function, line: int) -> bool:
+def _heads(script: Module, function: Def, line: int) -> bool:
     """Tell whether a line is the first one of a function, or one of its decorators."""
     return script.begin(function)[0] <= line < max(function.body[0].lineno, function.lineno + 1)
 
@@ -107,19 +108,19 @@ def _bare(decorator: ast.expr) -> ast.expr:
     return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
-def _compiles(call: ast.Call, function: Function) -> bool:
+def _compiles(call: ast.Call, function: Def) -> bool:
     """Tell whether a call is `tf.function(step)`."""
     given = call.args[:1]
     return called_name(call) == "function" and bool(given) and name_of(given[0]) == function.name
 
 
-def _decorated(script: Script, decorator: ast.expr) -> Edit | None:
+def _decorated(script: Module, decorator: ast.expr) -> Edit | None:
     if isinstance(decorator, ast.Call):
         return _called(script, decorator)
     return script.replace(decorator, f"{script.code(decorator)}(jit_compile=True)")
 
 
-def _called(script: Script, call: ast.Call) -> Edit | None:
+def _called(script: Module, call: ast.Call) -> Edit | None:
     return script.with_keyword(call, "jit_compile", "True")
 
 
@@ -138,7 +139,7 @@ NOTE = (
 )
 
 
-def with_batch(script: Script, line: int, size: Size, project: Project) -> Made:
+def with_batch(script: Module, line: int, size: Size, project: Program) -> Made:
     """Take more examples per step, where their number is written or Keras's own is in force.
 
     Args:
@@ -152,14 +153,14 @@ def with_batch(script: Script, line: int, size: Size, project: Project) -> Made:
     change = _written(script, line, size, project) or _unasked(script, line, size)
     if change is None:
         return (
-            f"where the {size.examples} examples per step of {said(script, line)} come from is not"
+            f"where the {size.examples} examples per step of {script.place(line)} come from is not"
             f" certain: write {size.after} there by hand"
         )
     fixed = _fixed_steps(script, change.edits[0], project)
     return fixed or Change(change.title, change.kind, change.edits, NOTE)
 
 
-def _written(script: Script, line: int, size: Size, project: Project) -> Change | None:
+def _written(script: Module, line: int, size: Size, project: Program) -> Change | None:
     """Return the change of a number that is written, in the call or as a constant."""
     change = larger_batch(script, line, size, project)
     maker = call_at(script, line, *MAKERS)
@@ -170,7 +171,7 @@ def _written(script: Script, line: int, size: Size, project: Project) -> Change 
     return _change(size, found.edit(str(size.after))) if is_it and found is not None else None
 
 
-def _unasked(script: Script, line: int, size: Size) -> Change | None:
+def _unasked(script: Module, line: int, size: Size) -> Change | None:
     """Return the change of a call that leaves the number to Keras."""
     call = call_at(script, line, "fit", *MAKERS)
     if call is None or is_open(call) or keyword_value(call, "batch_size") is not None:
@@ -189,17 +190,17 @@ def _change(size: Size, edit: Edit) -> Change:
     return Change(title, FixClass.MAY_CHANGE_RESULTS, (edit,), NOTE)
 
 
-def _fixed_steps(script: Script, edit: Edit, project: Project) -> str:
+def _fixed_steps(script: Module, edit: Edit, project: Program) -> str:
     """Return why an epoch would become longer: its number of steps does not follow the size."""
-    for file in project.files:
-        other = project.script(file)
+    for file in project.paths:
+        other = project.find_module(file)
         for call in other.all(ast.Call) if other is not None else ():
             steps = keyword_value(call, "steps_per_epoch")
             if other is None or steps is None or _is_none(steps):
                 continue
             if not _follows(other, steps, edit, project):
                 return (
-                    f"`steps_per_epoch` at {said(other, call.lineno)} does not follow the size of"
+                    f"`steps_per_epoch` at {other.place(call.lineno)} does not follow the size of"
                     " a batch, so that an epoch would have more examples"
                 )
     return ""
@@ -209,7 +210,7 @@ def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _follows(script: Script, steps: ast.expr, edit: Edit, project: Project) -> bool:
+def _follows(script: Module, steps: ast.expr, edit: Edit, project: Program) -> bool:
     """Tell whether a number of steps is worked out from the constant that is edited."""
     if isinstance(steps, ast.Name):
         steps = only_value_in_file(script, steps.id) or steps
@@ -217,17 +218,17 @@ def _follows(script: Script, steps: ast.expr, edit: Edit, project: Project) -> b
     found = [find_constant(script, name, project) for name in names]
     return any(
         one is not None
-        and one.script.file == edit.file
-        and one.script.begin(one.node) == edit.begin
+        and one.module.path == edit.file
+        and one.module.begin(one.node) == edit.begin
         for one in found
     )
 
 
 POLICY_SETTERS = ("set_dtype_policy", "set_global_policy", "set_policy")
-Head = tuple[Script, ast.Call]
+Head = tuple[Module, ast.Call]
 
 
-def with_policy(script: Script, policy: str, project: Project) -> Made:
+def with_policy(script: Module, policy: str, project: Program) -> Made:
     """Set the policy for all layers, and float32 for the only last layer of the files.
 
     Args:
@@ -235,11 +236,11 @@ def with_policy(script: Script, policy: str, project: Project) -> Made:
         policy: such as `mixed_bfloat16`.
         project: all files: the model may be made in another one.
     """
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
+    scripts = [s for file in project.paths if (s := project.find_module(file)) is not None]
     for other in scripts:
         for call in other.all(ast.Call):
             if called_name(call) in POLICY_SETTERS:
-                return f"{said(other, call.lineno)} sets a policy itself"
+                return f"{other.place(call.lineno)} sets a policy itself"
     head = _head(scripts)
     if head is None:
         return (
@@ -249,13 +250,13 @@ def with_policy(script: Script, policy: str, project: Project) -> Made:
     line = _policy_line(script, policy)
     dtype = _in_float32(*head)
     if isinstance(line, str) or dtype is None:
-        return line if isinstance(line, str) else f"{said(head[0], head[1].lineno)} has a dtype"
+        return line if isinstance(line, str) else f"{head[0].place(head[1].lineno)} has a dtype"
     note = "Activations have 8 to 11 bits instead of 24: watch the loss."
     title = f"Compute in 16 bits ({policy})"
     return Change(title, FixClass.MAY_CHANGE_RESULTS, (*line, dtype), note)
 
 
-def _policy_line(script: Script, policy: str) -> tuple[Edit, ...] | str:
+def _policy_line(script: Module, policy: str) -> tuple[Edit, ...] | str:
     code = f'.config.set_dtype_policy("{policy}")'
     for node in script.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "tensorflow":
@@ -273,13 +274,13 @@ def _policy_line(script: Script, policy: str) -> tuple[Edit, ...] | str:
     return own
 
 
-def _in_float32(script: Script, layer: ast.Call) -> Edit | None:
+def _in_float32(script: Module, layer: ast.Call) -> Edit | None:
     if keyword_value(layer, "dtype") is not None or is_open(layer):
         return None
     return script.with_keyword(layer, "dtype", '"float32"')
 
 
-def _head(scripts: list[Script]) -> Head | None:
+def _head(scripts: list[Module]) -> Head | None:
     """Return the call that makes the last layer of the only model; None where that is unsure."""
     found: list[Head | None] = []
     for script in scripts:
@@ -291,7 +292,7 @@ def _head(scripts: list[Script]) -> Head | None:
     return found[0] if len(found) == 1 else None
 
 
-def _last_of_list(script: Script, call: ast.Call) -> Head | None:
+def _last_of_list(script: Module, call: ast.Call) -> Head | None:
     """Return the last layer of `Sequential([...])`, or the last that is added to it."""
     layers = call.args[0] if call.args else keyword_value(call, "layers")
     if layers is None:
@@ -305,7 +306,7 @@ def _last_of_list(script: Script, call: ast.Call) -> Head | None:
     return (script, last) if isinstance(last, ast.Call) else None
 
 
-def _last_output(script: Script, call: ast.Call) -> Head | None:
+def _last_output(script: Module, call: ast.Call) -> Head | None:
     """Return the layer whose output is the only one of `Model(inputs, outputs)`."""
     given = call.args[1] if len(call.args) > 1 else keyword_value(call, "outputs")
     if isinstance(given, ast.Name):
@@ -335,7 +336,7 @@ THREAD_TITLES = {
 }
 
 
-def with_threads(script: Script, pool: str, threads: int, project: Project) -> Made:
+def with_threads(script: Module, pool: str, threads: int, project: Program) -> Made:
     """Set the size of a pool of threads right behind the first import of TensorFlow.
 
     Args:
@@ -360,11 +361,11 @@ def with_threads(script: Script, pool: str, threads: int, project: Project) -> M
     )
 
 
-def _set_already(project: Project) -> str:
+def _set_already(project: Program) -> str:
     """Return the place of a call that sets a number of threads, or nothing."""
-    for file in project.files:
-        script = project.script(file)
+    for file in project.paths:
+        script = project.find_module(file)
         for call in script.all(ast.Call) if script is not None else ():
             if called_name(call) in THREAD_SETTERS.values() and script is not None:
-                return said(script, call.lineno)
+                return script.place(call.lineno)
     return ""

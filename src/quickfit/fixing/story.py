@@ -176,7 +176,7 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
     else:
         assert request.target is not None
         target, cwd, is_trusted = request.target, Path.cwd(), True
-        target.check()
+        target.check(is_repeated=True)
         ticker.begin(f"watching {target.name}, with everything it writes kept apart")
         seen = observe(
             target,
@@ -261,7 +261,7 @@ def _target_of(recording: Recording) -> tuple[Target, Path]:
     if facts.get("module"):
         return Target(module=str(facts["module"]), args=args), Path(cwd)
     target = Target(script=script, args=args)
-    target.check()
+    target.check(is_repeated=True)
     return target, Path(cwd)
 
 

@@ -292,18 +292,23 @@ def describe_end(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
+def python_interpreter() -> list[str]:
+    """Return the command of a Python like this one: its flags, and no folder of a script first."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [sys.executable, *flags, "-P"]
+
+
 def python_command(program: str, *arguments: str) -> list[str]:
-    """Return the command of a Python like this one, with its flags, that runs a program text.
+    """Return the command of a Python like this one that runs a program text.
 
     Modules are looked for where this process finds them, but last: a user's `queue.py` hides
     nothing. Not `-m`: the modules may be on a path that only this process knows.
     """
     import quickfit
 
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     paths = [str(Path(quickfit.__file__).parent.parent), *filter(None, map(str, sys.path))]
     find = f"import sys; sys.path += [p for p in {paths!r} if p not in sys.path]; "
-    return [sys.executable, *flags, "-P", "-c", find + program, *arguments]
+    return [*python_interpreter(), "-c", find + program, *arguments]
 
 
 class Finished(NamedTuple):
@@ -330,6 +335,11 @@ def run_to_end(command: Sequence[str], *, timeout_s: float) -> Finished:
     return Finished(
         done.returncode, *(t.decode(errors="replace") for t in (done.stdout, done.stderr))
     )
+
+
+def kill_group(pid: int) -> None:
+    """Kill a child of its own session, with its group; from any thread. Its owner still ends it."""
+    _send(pid, signal.SIGKILL, to_group=True)
 
 
 def read_tail(log: Path, most_bytes: int = TAIL_BYTES) -> str:

@@ -6,14 +6,14 @@ import pytest
 
 from quickfit.causes._shared.batch_size import Size, larger_batch
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 
 def changed(text, method="fit", examples=2, word=None, **others):
     texts = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    found = Project({name: textwrap.dedent(text) for name, text in texts.items()})
-    script = found.script("train.py")
+    found = Program(texts={name: textwrap.dedent(text) for name, text in texts.items()})
+    script = found.find_module("train.py")
     word = word or f"{method}("
     line = next(number for number, row in enumerate(script.lines, start=1) if word in row)
     change = larger_batch(script, line, Size(method, examples, 32), found)
@@ -21,7 +21,7 @@ def changed(text, method="fit", examples=2, word=None, **others):
         return None
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
     return "".join(
-        apply_edits(found.script(file).text, [e for e in change.edits if e.file == file])
+        apply_edits(found.find_module(file).text, [e for e in change.edits if e.file == file])
         for file in change.files
     )
 

@@ -4,29 +4,33 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.compile_settings import compiled_step, steps_in_one_call, without_xla
+from quickfit.causes._shared.compile_settings import (
+    step_without_eager,
+    steps_in_one_call,
+    without_xla,
+)
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 
 def project(**files):
-    return Project({f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
+    return Program(texts={f"{name}.py": textwrap.dedent(text) for name, text in files.items()})
 
 
 def after(found, change, name="train"):
-    script = found.script(f"{name}.py")
-    return apply_edits(script.text, [e for e in change.edits if e.file == script.file])
+    script = found.find_module(f"{name}.py")
+    return apply_edits(script.text, [e for e in change.edits if e.file == script.path])
 
 
 def line_of(found, word, name="train"):
-    lines = found.script(f"{name}.py").lines
+    lines = found.find_module(f"{name}.py").lines
     return next(number for number, line in enumerate(lines, start=1) if word in line)
 
 
 def compiled(text, word="run_eagerly"):
     found = project(train=text)
-    change = compiled_step(found, ("train.py", line_of(found, word)), None)
+    change = step_without_eager(found, ("train.py", line_of(found, word)), None)
     return change and after(found, change)
 
 
@@ -71,7 +75,7 @@ def test_the_call_for_all_functions_is_removed():
     found = project(
         train="import tensorflow as tf\n\ntf.config.run_functions_eagerly(True)\nx = 1\n"
     )
-    change = compiled_step(found, None, ("train.py", 3))
+    change = step_without_eager(found, None, ("train.py", 3))
     assert after(found, change) == "import tensorflow as tf\n\nx = 1\n"
     assert change.kind is FixClass.EQUIVALENT
 
@@ -79,7 +83,7 @@ def test_the_call_for_all_functions_is_removed():
 def test_both_ways_are_removed_where_both_are_in_force():
     text = "tf.config.run_functions_eagerly(True)\nmodel.compile('adam', run_eagerly=True)\n"
     found = project(train=text)
-    change = compiled_step(found, ("train.py", 2), ("train.py", 1))
+    change = step_without_eager(found, ("train.py", 2), ("train.py", 1))
     assert after(found, change) == "model.compile('adam')\n"
 
 
@@ -105,9 +109,9 @@ def test_a_loss_of_another_file_is_looked_at_there():
     text = "from losses import dice\nmodel.compile('adam', loss=dice, run_eagerly=True)\n"
     loss = "def dice(y, p):\n    return 1 - soft(y, p)\n\n\ndef soft(y, p):\n    {}\n"
     fine = project(train=text, losses=loss.format("return tf.reduce_sum(y * p)"))
-    assert compiled_step(fine, ("train.py", 2), None) is not None
+    assert step_without_eager(fine, ("train.py", 2), None) is not None
     printing = project(train=text, losses=loss.format("print(y)"))
-    assert compiled_step(printing, ("train.py", 2), None) is None
+    assert step_without_eager(printing, ("train.py", 2), None) is None
 
 
 def test_random_numbers_of_the_step_may_be_other_ones():
@@ -119,7 +123,7 @@ def test_random_numbers_of_the_step_may_be_other_ones():
     model.compile("adam", run_eagerly=True)
     """
     found = project(train=text)
-    change = compiled_step(found, ("train.py", 5), None)
+    change = step_without_eager(found, ("train.py", 5), None)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -185,7 +189,7 @@ def test_the_step_stays_eager_where(text):
 def test_functions_stay_eager_where(text):
     found = project(train=text)
     place = ("train.py", line_of(found, "run_functions_eagerly(True)"))
-    assert compiled_step(found, None, place) is None
+    assert step_without_eager(found, None, place) is None
 
 
 def test_a_print_in_a_callback_does_not_matter():
@@ -221,7 +225,7 @@ def test_a_print_in_a_callback_does_not_matter():
 )  # fmt: skip
 def test_xla_is_turned_off_where_it_is_asked_for(before, line, wanted):
     found = project(train=before)
-    assert after(found, without_xla(found.script("train.py"), line, found)) == wanted
+    assert after(found, without_xla(found.find_module("train.py"), line, found)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -235,19 +239,19 @@ def test_xla_is_turned_off_where_it_is_asked_for(before, line, wanted):
 )
 def test_xla_is_left_alone_where(text):
     found = project(train=text)
-    assert without_xla(found.script("train.py"), 1, found) is None
+    assert without_xla(found.find_module("train.py"), 1, found) is None
 
 
 def test_several_steps_run_in_one_call():
     found = project(train='m.compile("adam", loss="mse")\n')
-    change = steps_in_one_call(found.script("train.py"), 1, 32, works_on_batches=False)
+    change = steps_in_one_call(found.find_module("train.py"), 1, 32, works_on_batches=False)
     assert after(found, change) == 'm.compile("adam", loss="mse", steps_per_execution=32)\n'
     assert change.kind is FixClass.SAME_RESULTS
 
 
 def test_a_callback_on_batches_may_change_results_with_several_steps_in_one_call():
     found = project(train="m.compile('adam')\n")
-    change = steps_in_one_call(found.script("train.py"), 1, 32, works_on_batches=True)
+    change = steps_in_one_call(found.find_module("train.py"), 1, 32, works_on_batches=True)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -262,5 +266,5 @@ def test_a_callback_on_batches_may_change_results_with_several_steps_in_one_call
 )
 def test_steps_stay_single_where(text):
     found = project(train=text)
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     assert steps_in_one_call(script, 1, 32, works_on_batches=False) is None

@@ -22,6 +22,7 @@ from quickfit.tuning.precision.hardware import Outlook, Prospect
 from quickfit.tuning.precision.survey import SurveyReason
 from quickfit.tuning.trials.settings import TrialBlock, TrialLearned
 
+from launch.sessions import PATIENCE_S
 from tuning.precision.machines import FULL, HALF, MIB, Machine
 
 SCRIPT = """
@@ -105,7 +106,7 @@ def test_a_measurement_shows_speed_memory_and_loss_and_leaves_the_model_alone(tm
     script = tmp_path / "advise.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("16 bits: ")
     for part in ("measured: mixed_", "memory at the most:", "loss after 960 samples:"):

@@ -18,9 +18,8 @@ from quickfit.tuning.trials.process import (
 from quickfit.tuning.trials.resources import HeldMemory
 from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
 
+from launch.sessions import PATIENCE_S
 from tuning.trials.stand_ins import child
-
-PATIENCE_S = 60.0
 
 
 def has_ended(pid):

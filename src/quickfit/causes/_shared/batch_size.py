@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from quickfit.code.constants import WrittenConstant, find_constant
 from quickfit.code.datasets import PASSING
-from quickfit.code.module import called_name, is_open, keyword_value
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import call_at, only_value_in_file, reads_in_file
+from quickfit.code.syntax import called_name, is_open, keyword_value
 from quickfit.findings import Change, FixClass
 
 # A model that is made for one size of batch says so with one of these.
@@ -29,15 +30,15 @@ class Size:
     after: int
 
 
-def larger_batch(script: Script, line: int, size: Size, project: Project) -> Change | None:
+def larger_batch(module: Module, line: int, size: Size, program: Program) -> Change | None:
     """Take more examples per step, where the number is written: in the call or as a constant."""
-    call = call_at(script, line, size.method)
-    if call is None or is_open(call) or has_fixed_size(project):
+    call = call_at(module, line, size.method)
+    if call is None or is_open(call) or has_fixed_size(program):
         return None
-    found = find_constant(script, _size(call, size.method), project)
+    found = find_constant(module, _size(call, size.method), program)
     if found is None or found.value != size.examples or not _is_a_size(found):
         return None
-    if not found.reads and _counts_steps(project):
+    if not found.reads and _counts_steps(program):
         return None  # a number of steps was worked out from this one, and would be wrong
     return Change(
         title=f"Take {size.after} examples per step",
@@ -47,19 +48,19 @@ def larger_batch(script: Script, line: int, size: Size, project: Project) -> Cha
     )
 
 
-def larger_validation_batch(script: Script, line: int, project: Project) -> Change | None:
+def larger_validation_batch(module: Module, line: int, program: Program) -> Change | None:
     """Take more examples per step of a validation, where its dataset says how many."""
-    call = call_at(script, line, "evaluate", "fit")
-    if call is None or is_open(call) or has_fixed_size(project):
+    call = call_at(module, line, "evaluate", "fit")
+    if call is None or is_open(call) or has_fixed_size(program):
         return None
     data = keyword_value(call, "validation_data")
     if called_name(call) == "evaluate":
         data = call.args[0] if len(call.args) == 1 else None
-    batch = _only_batch(script, data) if data is not None else None
-    found = find_constant(script, _size(batch, "batch"), project) if batch is not None else None
+    batch = _only_batch(module, data) if data is not None else None
+    found = find_constant(module, _size(batch, "batch"), program) if batch is not None else None
     if found is None or found.reads > 1 or type(found.value) is not int:
         return None
-    if not 1 <= found.value <= MAX_SMALL or _counts_steps(project):
+    if not 1 <= found.value <= MAX_SMALL or _counts_steps(program):
         return None
     return Change(
         title=f"Validate {VALIDATION_BATCH} examples at a time",
@@ -69,24 +70,24 @@ def larger_validation_batch(script: Script, line: int, project: Project) -> Chan
     )
 
 
-def _only_batch(script: Script, data: ast.expr) -> ast.Call | None:
+def _only_batch(module: Module, data: ast.expr) -> ast.Call | None:
     """Return the `batch` that ends the only value of a dataset that is just validated with."""
-    uses, value = _uses(script, data)
-    if value is None or not all(_is_validation(script, node) for node in uses):
+    uses, value = _uses(module, data)
+    if value is None or not all(_is_validation(module, node) for node in uses):
         return None
     while isinstance(value, ast.Call) and called_name(value) in ("prefetch", "cache"):
         value = value.func.value if isinstance(value.func, ast.Attribute) else None
     is_batch = isinstance(value, ast.Call) and called_name(value) == "batch" and not is_open(value)
     if not is_batch or not isinstance(value, ast.Call):
         return None
-    return value if _is_of_one_shape(script, value) else None
+    return value if _is_of_one_shape(module, value) else None
 
 
-def _is_of_one_shape(script: Script, value: ast.expr | None) -> bool:
+def _is_of_one_shape(module: Module, value: ast.expr | None) -> bool:
     """Tell whether all elements of a dataset are rows of arrays: others may not fit a batch."""
     while value is not None:
         if isinstance(value, ast.Name):
-            value = only_value_in_file(script, value.id)
+            value = only_value_in_file(module, value.id)
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             if value.func.attr == "from_tensor_slices":
                 return True
@@ -96,21 +97,21 @@ def _is_of_one_shape(script: Script, value: ast.expr | None) -> bool:
     return False
 
 
-def _uses(script: Script, data: ast.expr) -> tuple[list[ast.expr], ast.expr | None]:
+def _uses(module: Module, data: ast.expr) -> tuple[list[ast.expr], ast.expr | None]:
     """Return where a name or an attribute of `self` is read, and its only value."""
     if isinstance(data, ast.Name):
-        return list(reads_in_file(script, data.id)), only_value_in_file(script, data.id)
+        return list(reads_in_file(module, data.id)), only_value_in_file(module, data.id)
     if not isinstance(data, ast.Attribute) or ast.unparse(data.value) != "self":
         return [], None
-    same = [node for node in script.all(ast.Attribute) if node.attr == data.attr]
-    stores = [script.parent(node) for node in same if not isinstance(node.ctx, ast.Load)]
+    same = [node for node in module.all(ast.Attribute) if node.attr == data.attr]
+    stores = [module.parent(node) for node in same if not isinstance(node.ctx, ast.Load)]
     one = stores[0] if len(stores) == 1 else None
     value = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
     return [node for node in same if isinstance(node.ctx, ast.Load)], value
 
 
-def _is_validation(script: Script, node: ast.expr) -> bool:
-    parent = script.parent(node)
+def _is_validation(module: Module, node: ast.expr) -> bool:
+    parent = module.parent(node)
     if isinstance(parent, ast.keyword):
         return parent.arg == "validation_data"
     is_first = isinstance(parent, ast.Call) and parent.args == [node]
@@ -136,31 +137,31 @@ def _is_a_size(found: WrittenConstant) -> bool:
 
 def _name_of(found: WrittenConstant) -> str:
     """Return what a constant is called: by a name, an entry or an option."""
-    parent = found.script.parent(found.node)
+    parent = found.module.parent(found.node)
     if isinstance(parent, ast.Assign | ast.AnnAssign):
         return ast.unparse(parent).split("=")[0]
     if isinstance(parent, ast.Dict):
         keys = dict(zip(parent.values, parent.keys, strict=True))
         return ast.unparse(keys[found.node] or found.node)
-    call = found.script.parent(parent) if isinstance(parent, ast.keyword) else None
+    call = found.module.parent(parent) if isinstance(parent, ast.keyword) else None
     return " ".join(map(ast.unparse, call.args)) if isinstance(call, ast.Call) else ""
 
 
-def has_fixed_size(project: Project) -> bool:
+def has_fixed_size(program: Program) -> bool:
     """Tell whether a model of the files is made for batches of one size."""
     return any(
         keyword.arg in _FIXED
         or (keyword.arg == "batch_size" and called_name(call).startswith("Input"))
-        for call in _calls(project)
+        for call in _calls(program)
         for keyword in call.keywords
     )
 
 
-def _counts_steps(project: Project) -> bool:
+def _counts_steps(program: Program) -> bool:
     """Tell whether some call says how many steps an epoch has."""
-    return any(keyword_value(call, "steps_per_epoch") is not None for call in _calls(project))
+    return any(keyword_value(call, "steps_per_epoch") is not None for call in _calls(program))
 
 
-def _calls(project: Project) -> list[ast.Call]:
-    scripts = (project.script(file) for file in project.files)
-    return [call for script in scripts if script is not None for call in script.all(ast.Call)]
+def _calls(program: Program) -> list[ast.Call]:
+    modules = (program.find_module(file) for file in program.paths)
+    return [call for module in modules if module is not None for call in module.all(ast.Call)]

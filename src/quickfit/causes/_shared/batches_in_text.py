@@ -20,9 +20,10 @@ from quickfit.code.datasets import (
     taken_chains,
 )
 from quickfit.code.keras_models import Feed
-from quickfit.code.module import Function, Module, argument, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program, is_among, is_same_thing
+from quickfit.code.syntax import Function, argument, name_of, own_nodes
 from quickfit.code.values import (
     Group,
     Instance,

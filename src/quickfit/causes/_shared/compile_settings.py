@@ -9,36 +9,43 @@ import builtins
 from pathlib import Path
 
 from quickfit.code.constants import WrittenConstant, find_constant
-from quickfit.code.module import called_name, is_open, keyword_value, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import binders_in_file, call_at
+from quickfit.code.syntax import argument, called_name, is_open, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 EAGER_SETTERS = ("run_functions_eagerly", "experimental_run_functions_eagerly")
 # Positions of arguments that nobody gives by position.
 MAX_COMPILE_ARGS = 4
+# The place of `run_eagerly` among the arguments of `compile`.
+RUN_EAGERLY = 5
 Place = tuple[str, int] | None
 
 
-def compiled_step(project: Project, compile_at: Place, setter_at: Place) -> Change | None:
+def step_without_eager(
+    program: Program, compile_at: Place, setter_at: Place, modules: list[Module] | None = None
+) -> Change | None:
     """Let the step be compiled, which `compile` or a call for all functions forbids.
 
     Args:
-        project: all files, because the step may run code of any of them.
+        program: all files.
         compile_at: the call of `compile` that makes the model eager; None where it does not.
         setter_at: the call that makes all functions eager; None where there is none.
+        modules: the files that run together, if not all: a step may run code of any of them.
     """
-    if step_needs_values(project):
+    modules = program.modules() if modules is None else modules
+    if step_needs_values(modules):
         return None
     edits: list[Edit | None] = []
     if setter_at is not None:
-        edits.append(_without_setter(project, setter_at))
+        edits.append(_without_setter(program, setter_at))
     if compile_at is not None:
-        edits.append(_without_eager(project, compile_at) or _without_attribute(project))
+        edits.append(_without_eager(program, compile_at) or _without_attribute(program, modules))
     found = tuple(edit for edit in edits if edit is not None)
     if not found or len(found) < len(edits):
         return None
-    is_random = step_is_random(project)
+    is_random = step_is_random(modules)
     return Change(
         title="Let TensorFlow compile the train step",
         kind=FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.EQUIVALENT,
@@ -48,98 +55,99 @@ def compiled_step(project: Project, compile_at: Place, setter_at: Place) -> Chan
     )
 
 
-def _without_eager(project: Project, place: tuple[str, int]) -> Edit | None:
+def _without_eager(program: Program, place: tuple[str, int]) -> Edit | None:
     """Take `run_eagerly` from a call of `compile`; a constant of its own is set instead."""
-    script = project.script(place[0])
-    call = call_at(script, place[1], "compile") if script is not None else None
-    value = keyword_value(call, "run_eagerly") if call is not None else None
-    if script is None or call is None or value is None or _is_off(value):
+    module = program.find_module(place[0])
+    call = call_at(module, place[1], "compile") if module is not None else None
+    value = argument(call, "run_eagerly", RUN_EAGERLY) if call is not None else None
+    if module is None or call is None or value is None or _is_off(value):
         return None
-    flag = _flag(script, value, project)
-    return flag or script.without_keyword(call, "run_eagerly")
+    if value in call.args:
+        return module.replace(value, "False")
+    flag = _flag(module, value, program)
+    return flag or module.without_keyword(call, "run_eagerly")
 
 
 def _is_off(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and not value.value
 
 
-def _flag(script: Script, value: ast.expr, project: Project) -> Edit | None:
+def _flag(module: Module, value: ast.expr, program: Program) -> Edit | None:
     """Return the edit that turns off a named constant which only this place reads."""
-    found = find_constant(script, value, project) if isinstance(value, ast.Name) else None
+    found = find_constant(module, value, program) if isinstance(value, ast.Name) else None
     if found is None or found.reads != 1 or found.value is not True:
         return None
-    if _is_read_elsewhere(project, found):
+    if _is_read_elsewhere(program, found):
         return None
     return found.edit("False")
 
 
-def _is_read_elsewhere(project: Project, found: WrittenConstant) -> bool:
+def _is_read_elsewhere(program: Program, found: WrittenConstant) -> bool:
     """Tell whether other files read a constant too, as `settings.DEBUG` or by its name."""
-    parent = found.script.parent(found.node)
+    parent = found.module.parent(found.node)
     name = name_of(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
-    reads = [n for s in scripts for n in s.all(ast.expr) if name_of(n) == name]
+    modules = program.modules()
+    reads = [n for s in modules for n in s.all(ast.expr) if name_of(n) == name]
     return not name or sum(isinstance(getattr(n, "ctx", None), ast.Load) for n in reads) != 1
 
 
-def _without_attribute(project: Project) -> Edit | None:
+def _without_attribute(program: Program, modules: list[Module]) -> Edit | None:
     """Take away the only `model.run_eagerly = True` of all files."""
     found = [
-        (script, node)
-        for file in project.files
-        if (script := project.script(file)) is not None
-        for node in script.all(ast.Assign)
+        (module, node)
+        for module in modules
+        for node in module.all(ast.Assign)
         if any(name_of(t) == "run_eagerly" for t in node.targets)
     ]
     if len(found) != 1:
         return None
-    script, statement = found[0]
+    module, statement = found[0]
     is_one = len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Attribute)
-    return _removed(script, statement, project) if is_one and not _is_off(statement.value) else None
+    return _removed(module, statement, program) if is_one and not _is_off(statement.value) else None
 
 
-def _without_setter(project: Project, place: tuple[str, int]) -> Edit | None:
-    script = project.script(place[0])
-    call = call_at(script, place[1], *EAGER_SETTERS) if script is not None else None
-    if script is None or call is None:
+def _without_setter(program: Program, place: tuple[str, int]) -> Edit | None:
+    module = program.find_module(place[0])
+    call = call_at(module, place[1], *EAGER_SETTERS) if module is not None else None
+    if module is None or call is None:
         return None
-    statement = script.statement(call)
+    statement = module.statement(call)
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return None
-    setters = [c for c in script.all(ast.Call) if called_name(c) in EAGER_SETTERS]
+    setters = [c for c in module.all(ast.Call) if called_name(c) in EAGER_SETTERS]
     if len(setters) > 1 or (call.args and _is_off(call.args[0])):
         return None  # turned on and off: some part is meant to be eager
-    return _removed(script, statement, project)
+    return _removed(module, statement, program)
 
 
-def _removed(script: Script, statement: ast.stmt, project: Project) -> Edit | None:
+def _removed(module: Module, statement: ast.stmt, program: Program) -> Edit | None:
     """Take a statement away, with an `if` that holds nothing else; its comments stay or none."""
-    parent = script.parent(statement)
+    parent = module.parent(statement)
     if isinstance(parent, ast.If) and parent.body == [statement] and not parent.orelse:
         is_plain = isinstance(parent.test, ast.Name | ast.Attribute)
-        is_elif = parent in getattr(script.parent(parent), "orelse", [])
+        is_elif = parent in getattr(module.parent(parent), "orelse", [])
         if not is_plain or is_elif:
             return None
-        flag = _flag(script, parent.test, project)
+        flag = _flag(module, parent.test, program)
         if flag is not None:
             return flag
         statement = parent
-    if script.has_comment(statement, statement) or _has_comment_above(script, statement):
+    if module.has_comment(statement, statement) or _has_comment_above(module, statement):
         return None
-    return script.remove(statement)
+    return module.remove(statement)
 
 
-def _has_comment_above(script: Script, statement: ast.stmt) -> bool:
-    line = script.begin(statement)[0]
-    return line > 1 and script.lines[line - 2].strip().startswith("#")
+def _has_comment_above(module: Module, statement: ast.stmt) -> bool:
+    line = module.begin(statement)[0]
+    return line > 1 and module.lines[line - 2].strip().startswith("#")
 
 
-def without_xla(script: Script, line: int, project: Project) -> Change | None:
+def without_xla(module: Module, line: int, program: Program) -> Change | None:
     """Turn XLA off where `compile` or `tf.function` asks for it."""
-    call = call_at(script, line, "compile", "function")
+    call = call_at(module, line, "compile", "function")
     if call is None or is_open(call) or len(call.args) > MAX_COMPILE_ARGS:
         return None
-    edit = _xla_off(script, call, project)
+    edit = _xla_off(module, call, program)
     if edit is None:
         return None
     return Change(
@@ -150,36 +158,36 @@ def without_xla(script: Script, line: int, project: Project) -> Change | None:
     )
 
 
-def _xla_off(script: Script, call: ast.Call, project: Project) -> Edit | None:
+def _xla_off(module: Module, call: ast.Call, program: Program) -> Edit | None:
     given = keyword_value(call, "jit_compile")
     if given is None:
         # Keras turns XLA on by itself where there is a GPU; a plain function never does.
         is_model = called_name(call) == "compile"
-        return script.with_keyword(call, "jit_compile", "False") if is_model else None
+        return module.with_keyword(call, "jit_compile", "False") if is_model else None
     if _is_off(given):
         return None
-    flag = _flag(script, given, project)
+    flag = _flag(module, given, program)
     if flag is not None or called_name(call) == "compile":
-        return flag or script.replace(given, "False")
-    if not call.args and len(call.keywords) == 1 and _is_decorator(script, call):
-        return script.replace(call, script.code(call.func))
-    return script.without_keyword(call, "jit_compile")
+        return flag or module.replace(given, "False")
+    if not call.args and len(call.keywords) == 1 and _is_decorator(module, call):
+        return module.replace(call, module.code(call.func))
+    return module.without_keyword(call, "jit_compile")
 
 
-def _is_decorator(script: Script, call: ast.Call) -> bool:
-    return call in getattr(script.parent(call), "decorator_list", [])
+def _is_decorator(module: Module, call: ast.Call) -> bool:
+    return call in getattr(module.parent(call), "decorator_list", [])
 
 
 def steps_in_one_call(
-    script: Script, line: int, steps: int, *, works_on_batches: bool
+    module: Module, line: int, steps: int, *, works_on_batches: bool
 ) -> Change | None:
     """Run several steps in one call of the compiled function."""
-    call = call_at(script, line, "compile")
+    call = call_at(module, line, "compile")
     if call is None or is_open(call) or len(call.args) > MAX_COMPILE_ARGS:
         return None
     if keyword_value(call, "steps_per_execution") is not None or _is_eager(call):
         return None
-    edit = script.with_keyword(call, "steps_per_execution", str(steps))
+    edit = module.with_keyword(call, "steps_per_execution", str(steps))
     if edit is None:
         return None
     return Change(
@@ -214,48 +222,47 @@ _GIVEN_ELSEWHERE = {"map", "filter", "from_generator", "LambdaCallback", "Learni
 _GIVEN_ELSEWHERE |= {"Thread", "register", "interleave", "submit", "signal", "Pool"}
 
 
-def step_needs_values(project: Project) -> bool:
+def step_needs_values(modules: list[Module]) -> bool:
     """Tell whether some function of the step may need eager execution."""
-    fine = (*_GRAPHS, *(Path(file).stem for file in project.files))
-    return any(_needs(script, body, fine) for script, body in _in_step(project))
+    fine = (*_GRAPHS, *(Path(module.path).stem for module in modules))
+    return any(_needs(module, body, fine) for module, body in _in_step(modules))
 
 
-def step_is_random(project: Project) -> bool:
+def step_is_random(modules: list[Module]) -> bool:
     """Tell whether a part of the step draws random numbers from TensorFlow by itself."""
-    return any("random" in ast.unparse(body) for _, body in _in_step(project))
+    return any("random" in ast.unparse(body) for _, body in _in_step(modules))
 
 
-def _in_step(project: Project) -> list[tuple[Script, Body]]:
+def _in_step(modules: list[Module]) -> list[tuple[Module, Body]]:
     """Return the functions of all files that may run in a step; rather one too many."""
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
-    found = [(script, body) for script in scripts for body in _roots(script, scripts)]
+    found = [(module, body) for module in modules for body in _roots(module, modules)]
     waiting = list(found)
     while waiting:
         _, body = waiting.pop()
         names = {called_name(n) for n in ast.walk(body) if isinstance(n, ast.Call)}
-        inner = [(s, f) for s in scripts for f in s.all(ast.FunctionDef) if f.name in names]
+        inner = [(s, f) for s in modules for f in s.all(ast.FunctionDef) if f.name in names]
         more = [pair for pair in inner if pair not in found and not _is_method(*pair)]
         found += more
         waiting += more
     return found
 
 
-def _is_method(script: Script, function: ast.FunctionDef) -> bool:
-    return isinstance(script.parent(function), ast.ClassDef)
+def _is_method(module: Module, function: ast.FunctionDef) -> bool:
+    return isinstance(module.parent(function), ast.ClassDef)
 
 
-def _roots(script: Script, scripts: list[Script]) -> list[Body]:
+def _roots(module: Module, modules: list[Module]) -> list[Body]:
     """Return the functions that a step calls by itself: methods, losses, lambdas in layers."""
     found: list[Body] = []
-    for function in script.all(ast.FunctionDef):
-        owner = script.parent(function)
+    for function in module.all(ast.FunctionDef):
+        owner = module.parent(function)
         if isinstance(owner, ast.ClassDef):
             is_root = _is_part(owner) and function.name not in _OUTSIDE
         else:
-            is_root = any(_is_handed_on(other, function.name) for other in scripts)
+            is_root = any(_is_handed_on(other, function.name) for other in modules)
         if is_root or _is_converted(function):
             found.append(function)
-    lambdas = [(body, script.around(body, ast.Call)) for body in script.all(ast.Lambda)]
+    lambdas = [(body, module.around(body, ast.Call)) for body in module.all(ast.Lambda)]
     return [*found, *(b for b, c in lambdas if c is None or called_name(c) not in _GIVEN_ELSEWHERE)]
 
 
@@ -271,22 +278,22 @@ def _is_converted(body: Body) -> bool:
     return any("function" in ast.unparse(decorator) for decorator in decorators)
 
 
-def _is_handed_on(script: Script, name: str) -> bool:
+def _is_handed_on(module: Module, name: str) -> bool:
     """Tell whether a function is given to something, as a loss is, and not just called."""
-    for node in script.all(ast.Name):
+    for node in module.all(ast.Name):
         if node.id != name or not isinstance(node.ctx, ast.Load):
             continue
-        parent, call = script.parent(node), script.around(node, ast.Call)
+        parent, call = module.parent(node), module.around(node, ast.Call)
         is_called = isinstance(parent, ast.Call) and parent.func is node
         if not is_called and (call is None or called_name(call) not in _GIVEN_ELSEWHERE):
             return True
     return False
 
 
-def _needs(script: Script, body: Body, fine: tuple[str, ...]) -> bool:
+def _needs(module: Module, body: Body, fine: tuple[str, ...]) -> bool:
     is_converted = _is_converted(body)
     for node in ast.walk(body):
-        if isinstance(node, ast.Call) and _needs_value(script, node, fine):
+        if isinstance(node, ast.Call) and _needs_value(module, node, fine):
             return True
         if isinstance(node, ast.Try | ast.Raise | ast.Assert | ast.Global | ast.Nonlocal):
             return True
@@ -297,7 +304,7 @@ def _needs(script: Script, body: Body, fine: tuple[str, ...]) -> bool:
     return False
 
 
-def _needs_value(script: Script, call: ast.Call, fine: tuple[str, ...]) -> bool:
+def _needs_value(module: Module, call: ast.Call, fine: tuple[str, ...]) -> bool:
     """Tell whether a call may need the value of a tensor: by its name, or by its module.
 
     `fine` are the modules that do not: those of graphs, and the script's own, which are looked at.
@@ -311,9 +318,9 @@ def _needs_value(script: Script, call: ast.Call, fine: tuple[str, ...]) -> bool:
         return False  # a method of what some expression gives
     if root.id in _HARMLESS:
         return False
-    found = binders_in_file(script, root.id)
-    modules = [_module(script, node) for node in found if isinstance(node, ast.alias)]
-    if any(module and module.split(".")[0] not in fine for module in modules):
+    found = binders_in_file(module, root.id)
+    paths = [_module(module, node) for node in found if isinstance(node, ast.alias)]
+    if any(path and path.split(".")[0] not in fine for path in paths):
         return True
     if not found:
         is_alias = root.id in ("tf", "keras", "K", "ops", "layers")
@@ -321,9 +328,9 @@ def _needs_value(script: Script, call: ast.Call, fine: tuple[str, ...]) -> bool:
     return False
 
 
-def _module(script: Script, node: ast.alias) -> str:
+def _module(module: Module, node: ast.alias) -> str:
     """Return where an import takes a name from; nothing for a file of the script's own."""
-    parent = script.parent(node)
+    parent = module.parent(node)
     if isinstance(parent, ast.ImportFrom):
         return "" if parent.level else parent.module or ""
     return node.name

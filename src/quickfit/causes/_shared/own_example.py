@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from quickfit.code.module import parse_expression, parse_or_none
+from quickfit.code.syntax import parse_expression, parse_or_none
 from quickfit.errors import SignalMissing
 from quickfit.findings import Fix, Location
 from quickfit.signals import Signals

@@ -28,7 +28,7 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.compile_settings import without_xla
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
@@ -121,13 +121,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Turn XLA off in the call that turns it on."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    change = without_xla(script, where.line, project)
+    change = without_xla(module, where.line, program)
     return [change] if change is not None else []
 
 

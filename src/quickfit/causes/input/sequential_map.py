@@ -31,9 +31,9 @@ from quickfit.causes._shared.dataset_elements import steps
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Stage as Mapping
 from quickfit.code.datasets import chains
-from quickfit.code.module import Module, argument, is_open
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project, Script
+from quickfit.code.syntax import argument, is_open
 from quickfit.findings import (
     MIN_GAIN,
     Change,
@@ -125,12 +125,11 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if any(chain.is_whole for chain in chains(program, module, call)):
             is_random = any(step.is_random for step in done)
-            script = Script(module.path, module.text)
             yield Spotted(
                 where=module.span(call),
                 summary=f"`map({module.code(call.args[0])})` reads files and is given one thread",
                 effect=Effect.SLOW,
-                change=parallel_call(script, call, is_random=is_random),
+                change=parallel_call(module, call, is_random=is_random),
                 is_hint=True,
             )
 
@@ -165,14 +164,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Give the map several threads."""
     stage = _slow_map(signals)
-    script = project.script(finding.where.file) if finding.where is not None else None
-    if stage is None or finding.where is None or script is None:
+    module = program.find_module(finding.where.file) if finding.where is not None else None
+    if stage is None or finding.where is None or module is None:
         return []
     is_random = bool(stage.fact("is_stateful"))
-    change = parallel_map(script, finding.where.line, is_random=is_random)
+    change = parallel_map(module, finding.where.line, is_random=is_random)
     return [change] if change is not None else []
 
 

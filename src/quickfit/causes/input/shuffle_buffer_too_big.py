@@ -30,7 +30,7 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.dataset_chains import shuffle_first, smaller_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
@@ -122,16 +122,16 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Move the shuffle before the maps, or give it a smaller buffer."""
     shuffle, where = signals.shuffle, finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None or shuffle is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None or shuffle is None:
         return []
     size, steady = _smaller(refill(signals, shuffle)), steady_lines(signals, where.file)
     found = (
-        shuffle_first(script, where.line, steady=steady, is_repeated=is_repeated(signals)),
-        smaller_shuffle(script, where.line, size=size),
+        shuffle_first(module, where.line, steady=steady, is_repeated=is_repeated(signals)),
+        smaller_shuffle(module, where.line, size=size),
     )
     return [change for change in found if change is not None]
 

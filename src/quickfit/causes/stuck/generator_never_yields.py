@@ -63,8 +63,9 @@ from quickfit.code.lines import (
     is_in_generator,
     loop_without_yield,
 )
-from quickfit.code.module import Module, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import name_of, own_nodes
 from quickfit.code.values import Computed, Item, Made, Member
 from quickfit.findings import (
     Change,

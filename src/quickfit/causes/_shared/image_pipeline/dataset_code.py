@@ -27,8 +27,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     code,
     parameters,
 )
-from quickfit.code.module import parse_code, parse_expression
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def, parse_code, parse_expression
 from quickfit.findings import FixClass
 
 _NAMES = ("label", "weight")
@@ -65,7 +64,7 @@ def written(
     facts: Facts,
     *,
     pictures: Pictures,
-    scope: Function | None,
+    scope: Def | None,
     dtypes: tuple[str, ...] = (),
     batch_order: str = "",
 ) -> Pipeline:
@@ -180,7 +179,7 @@ def _column(value: Many | Item, name: str, facts: Facts) -> str:
     return text
 
 
-def _taken(plan: Plan, columns: list[str], scope: Function | None) -> set[str]:
+def _taken(plan: Plan, columns: list[str], scope: Def | None) -> set[str]:
     """Return the names that mean something in the function already."""
     nodes: list[ast.AST] = [*plan.prelude, *(parse_code(c) for c in columns)]
     nodes += [parse_code(condition) for condition, _ in plan.shuffles]
@@ -285,7 +284,7 @@ def _drawn(
     *,
     tf: str,
     origin: int,
-    scope: Function | None,
+    scope: Def | None,
 ) -> list[Line]:
     """Return the lines that hold what is drawn from as tensors."""
     taken = set(parameters(scope)) if scope is not None else set()
@@ -347,7 +346,7 @@ def lists(item: Item) -> list[str]:
     return _bases(item.node)
 
 
-def as_texts(column: str, names: Names, scope: Function | None) -> str:
+def as_texts(column: str, names: Names, scope: Def | None) -> str:
     """Return a list of paths as texts, which TensorFlow takes; other paths it does not."""
     node = parse_expression(column)
     if names.is_text(node, scope):

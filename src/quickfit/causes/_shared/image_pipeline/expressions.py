@@ -30,7 +30,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     item_of,
     number,
 )
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def
 
 Env = dict[str, Value]
 
@@ -66,7 +66,7 @@ class Expressions(abc.ABC):
     """
 
     def __init__(
-        self, names: Names, pictures: Pictures, facts: Facts, methods: dict[str, Function]
+        self, names: Names, pictures: Pictures, facts: Facts, methods: dict[str, Def]
     ) -> None:
         self.names = names
         self.pictures = pictures

@@ -60,8 +60,6 @@ from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import module_alias
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
 from quickfit.findings import (
     MIN_GAIN,
     Change,
@@ -206,14 +204,14 @@ def _own_fix(step: OwnStep, tf: str) -> Fix:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Compile the step, as the function that it is or as a new one."""
-    where, scripts = finding.where, scripts_of(project)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    where, modules = finding.where, program.modules()
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    found = compiled_step(script, where.line, scripts)
-    found = found or extracted_step(script, where.line, scripts)
+    found = compiled_step(module, where.line, modules)
+    found = found or extracted_step(module, where.line, modules)
     return [found] if found is not None else []
 
 

@@ -39,7 +39,7 @@ from quickfit.causes.host.callback_batch_slow.edit import (
     seldom_lambda,
     seldom_written,
 )
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import SAVERS, is_saving, saves_per_step_s, validation
@@ -181,17 +181,17 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Let the hook return at once on most batches, or a library's logger write less often."""
     slow = [time for time in signals.callbacks if time.name not in (*KERAS_OWN, *SAVERS)]
     name, hook = (slow[0].name, slow[0].location) if slow else ("", None)
-    change = seldom_written(project) if name in FREQUENCIES else None
+    change = seldom_written(program) if name in FREQUENCIES else None
     for place in (hook, finding.where):
-        script = project.script(place.file) if place is not None else None
-        if place is not None and script is not None and change is None:
-            change = seldom_hook(script, place.line, project)
+        module = program.find_module(place.file) if place is not None else None
+        if place is not None and module is not None and change is None:
+            change = seldom_hook(module, place.line, program)
     if change is None and name == "LambdaCallback":
-        change = seldom_lambda(project)
+        change = seldom_lambda(program)
     return [change] if change is not None else []
 
 

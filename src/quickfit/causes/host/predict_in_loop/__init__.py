@@ -42,9 +42,9 @@ from quickfit.code.loops import (
     is_many,
     turns_around,
 )
-from quickfit.code.module import LOOPS, Module, argument, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
+from quickfit.code.syntax import LOOPS, argument, name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
@@ -183,13 +183,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Predict all rows at once where they are known; else call the model itself."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    return predictions(script, where.line, project)
+    return predictions(module, where.line, program)
 
 
 _FITS = ("fit", "fit_generator")

@@ -49,8 +49,6 @@ from quickfit.causes.host.sync_each_step.text import handed_reads, step_reads
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
@@ -140,16 +138,16 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Take values out of tensors and metrics after the loop, seldom, or all at once."""
-    where, scripts = finding.where, scripts_of(project)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    where, modules = finding.where, program.modules()
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    found = metrics_out_of_loop(script, where.line, scripts)
-    found += reads_where_shown(script, where.line, scripts)
+    found = metrics_out_of_loop(module, where.line, modules)
+    found += reads_where_shown(module, where.line, modules)
     others = (values_at_once, values_after_loop, seldom_shown)
-    made = [other(script, where.line, scripts) for other in others]
+    made = [other(module, where.line, modules) for other in others]
     return [*found, *(change for change in made if change is not None)]
 
 

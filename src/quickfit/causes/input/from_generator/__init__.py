@@ -51,7 +51,6 @@ from quickfit.causes.input.from_generator.text import file_generators
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
 from quickfit.findings import (
     Change,
     Effect,
@@ -224,13 +223,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make a dataset of a generator over image files or arrays."""
     stages, pillow = generator_stages(signals), installed_pillow()
     places = [function_place(stage, signals) for stage in stages]
     for place in filter(None, [finding.where, *places]):
-        found = generator_to_dataset(project, place.file, place.line, pillow=pillow)
-        found = found or arrays_to_dataset(project, place.file, place.line)
+        found = generator_to_dataset(program, place.file, place.line, pillow=pillow)
+        found = found or arrays_to_dataset(program, place.file, place.line)
         if found is not None:
             return [found]
     return []

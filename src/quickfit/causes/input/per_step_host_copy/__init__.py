@@ -44,8 +44,7 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
+from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, is_at_least, predicted_step_s
@@ -154,13 +153,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make the data tensors once, where the loop cuts its batches out of arrays."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None or not has_room_for_copy(signals):
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None or not has_room_for_copy(signals):
         return []
-    found = rows_of_tensors(script, where.line, scripts_of(project))
+    found = rows_of_tensors(module, where.line, program.modules())
     return [found] if found is not None else []
 
 

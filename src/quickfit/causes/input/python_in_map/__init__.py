@@ -46,9 +46,9 @@ from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_map, 
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
 from quickfit.causes.input.python_in_map.text import python_maps as python_calls
 from quickfit.code.conditions import is_for_tests, never_runs
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
+from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,
     Effect,
@@ -216,13 +216,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Load the pictures, or do the arithmetic, with TensorFlow's operations."""
     place = finding.where
     if place is None:
         return []
-    found = python_map(project, place.file, place.line, pillow=installed_pillow())
-    found = found or numpy_map(project, place.file, place.line)
+    found = python_map(program, place.file, place.line, pillow=installed_pillow())
+    found = found or numpy_map(program, place.file, place.line)
     return [found] if found is not None else []
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from quickfit.code.calls import position_of_parameter
-from quickfit.code.module import FUNCTIONS, Function, Module, argument, keyword_value, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.names import Binding, Bindings
 from quickfit.code.program import Program
+from quickfit.code.syntax import FUNCTIONS, Function, argument, keyword_value, own_nodes
 from quickfit.code.values import External, Made, Member, Routine
 
 Place = tuple[int, int]

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project, Script, said
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.errors import SourceError
 
 
 def script(text):
-    return Script("train.py", textwrap.dedent(text))
+    return Module("train.py", textwrap.dedent(text))
 
 
 def call(found, name):
@@ -266,7 +267,7 @@ def test_a_decorator_goes_above_the_others():
     ],
 )
 def test_a_call_is_given_a_keyword(text, wanted):
-    found = Script("train.py", text)
+    found = Module("train.py", text)
     edit = found.with_keyword(call(found, "g"), "n", "2")
     assert (edit and made(found, edit)) == wanted
 
@@ -291,7 +292,7 @@ def test_a_call_is_given_a_keyword(text, wanted):
     ],
 )
 def test_a_keyword_is_taken_from_a_call(text, wanted):
-    found = Script("train.py", text)
+    found = Module("train.py", text)
     edit = found.without_keyword(call(found, "g"), "n")
     assert (edit and made(found, edit)) == wanted
 
@@ -308,12 +309,12 @@ def test_a_keyword_that_is_given_and_taken_again_changes_nothing_that_python_see
     parts = [space + argument for space, argument in zip(spaces, arguments, strict=False)]
     body = ",".join(parts) + ("," if has_comma and parts else "") + spaces[-1]
     text = f"y = ds.g({body}\n).h(1)\nlast = 2  # end\n"
-    found = Script("train.py", text)
+    found = Module("train.py", text)
     edit = found.with_keyword(call(found, "g"), "n", "2")
     after = made(found, edit)
     assert len(edit.text) < len(after)  # the edit is of the place alone
     assert after.count("# why") == text.count("# why")
-    changed = Script("train.py", after)
+    changed = Module("train.py", after)
     node = call(changed, "g")
     assert node.keywords[-1].arg == "n"
     back = made(changed, changed.without_keyword(node, "n"))
@@ -383,22 +384,22 @@ def test_a_relative_import_is_another_module():
 
 
 def test_a_project_parses_a_file_once_and_says_none_to_what_is_no_python():
-    project = Project({"a.py": "a = 1\r\nb = 2\rc = 3\n", "b.py": "a = ("})
-    assert project.files == ("a.py", "b.py")
-    assert project.script("a.py") is project.script("a.py")
-    assert project.script("a.py").text == "a = 1\nb = 2\nc = 3\n"
-    assert project.script("b.py") is None
-    assert project.script("c.py") is None
+    project = Program(texts={"a.py": "a = 1\r\nb = 2\rc = 3\n", "b.py": "a = ("})
+    assert project.paths == ["a.py", "b.py"]
+    assert project.find_module("a.py") is project.find_module("a.py")
+    assert project.find_module("a.py").text == "a = 1\nb = 2\nc = 3\n"
+    assert project.find_module("b.py") is None
+    assert project.find_module("c.py") is None
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_edits_made_on_plain_line_ends_fit_the_file_with_its_own(end):
     text = end.join(["import os", "y = g(", "    'ü',", "    b,  # why", ")", "z = 1", ""])
-    found = Project({"train.py": text}).script("train.py")
+    found = Program(texts={"train.py": text}).find_module("train.py")
     edits = [found.with_keyword(call(found, "g"), "n", "2"), *found.import_of("sys")[1]]
     wanted = ["import os", "import sys", "y = g(", "    'ü',", "    b,  # why", "    n=2,"]
     assert apply_edits(text, edits) == end.join([*wanted, ")", "z = 1", ""])
 
 
 def test_a_place_has_no_folder():
-    assert said(Script("/project/src/train.py", "x = 1\n"), 41) == "train.py:41"
+    assert Module("/project/src/train.py", "x = 1\n").place(41) == "train.py:41"
