@@ -84,7 +84,7 @@ def test_several_steps_in_one_call_have_the_same_loss_after_the_same_samples(hom
                     target, scratch / f"results{number}", cwd=home, texts=texts, results_steps=32
                 )
             )
-            trial.keeper.wait(PATIENCE_S)
+            assert trial.keeper.wait(PATIENCE_S) is not None
             assert trial.failure() == ""
     loss = folders.seen(1, 32).loss
     assert loss.samples in (1024, 2048)

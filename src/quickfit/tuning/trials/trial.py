@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import weakref
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Timer
 from typing import Any, Protocol, Self
 
+from quickfit.lab.child import kill_group
 from quickfit.tuning.trials.process import LOCK, TrialChild, hold_folder
 from quickfit.tuning.trials.settings import (
     RecipeKind,
@@ -253,8 +253,7 @@ def end_after(trial: TrainingTrial, seconds: float) -> Iterator[Event]:
     def end() -> None:
         is_over.set()
         if trial.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(trial.pid, signal.SIGKILL)
+            kill_group(trial.pid)
 
     timer = Timer(min(seconds, TIMEOUT_MAX), end)
     timer.daemon = True
