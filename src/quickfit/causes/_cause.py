@@ -72,6 +72,15 @@ def waiting(signals: Signals) -> Evidence:
     return Evidence("step time spent waiting for input", wait.share, "share", detail)
 
 
+def slowest_input_line(signals: Signals) -> tuple[Evidence, ...]:
+    """Return the fact about the slowest line of the input's Python code, where it is certain."""
+    line = signals.hot_input_line()
+    if line is None or not line.is_certain:
+        return ()
+    what = "of the samples of the input code are at its slowest line"
+    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
+
+
 def waits_for_input(signals: Signals) -> bool:
     """Tell whether a step waits for input for so long that its cause is worth naming.
 

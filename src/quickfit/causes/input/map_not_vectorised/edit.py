@@ -10,7 +10,7 @@ from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.code.datasets import PASSING, ChainStep, LocalChain, chain_at
 from quickfit.code.module import Module
 from quickfit.code.scopes import binding_in_block, only_binding, value_of_statement
-from quickfit.code.syntax import argument
+from quickfit.code.syntax import argument, is_docstring
 from quickfit.findings import Change, Edit, FixClass
 
 # What is kept in a cache would be other elements.
@@ -213,7 +213,7 @@ def elementwise(function: Function, *, numbers: frozenset[str] = frozenset()) ->
 def _body(statements: list[ast.stmt], values: Values) -> None:
     *steps, last = statements
     for place, statement in enumerate(steps):
-        if place == 0 and _is_docstring(statement):
+        if place == 0 and is_docstring(statement):
             continue
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             raise NotElementwiseError
@@ -224,10 +224,6 @@ def _body(statements: list[ast.stmt], values: Values) -> None:
     if not isinstance(last, ast.Return) or last.value is None:
         raise NotElementwiseError
     _result(last.value, values)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _result(value: ast.expr, values: Values) -> None:
