@@ -90,6 +90,17 @@ def test_a_run_is_called_after_what_runs(target, name):
     assert target.name == name
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_left_to_python_unless_the_script_is_run_several_times(tmp_path):
+    os.mkfifo(tmp_path / "train.py")
+    target = Target(script=str(tmp_path / "train.py"))
+    target.check()
+    with pytest.raises(UsageError, match="is a pipe or a device, and the script is run several"):
+        target.check(is_repeated=True)
+    with pytest.raises(UsageError, match="a script on stdin can be read once"):
+        Target(script="-").check(is_repeated=True)
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -100,14 +111,3 @@ def test_a_run_is_called_after_what_runs(target, name):
 )
 def test_the_words_are_those_that_one_types(target, words):
     assert target.words == words
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_left_to_python_unless_the_script_is_run_several_times(tmp_path):
-    os.mkfifo(tmp_path / "train.py")
-    target = Target(script=str(tmp_path / "train.py"))
-    target.check()
-    with pytest.raises(UsageError, match="is a pipe or a device, and the script is run several"):
-        target.check(is_repeated=True)
-    with pytest.raises(UsageError, match="a script on stdin can be read once"):
-        Target(script="-").check(is_repeated=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit import trust
-from quickfit.code.writing import MANIFEST, SourceFile, read_manifest, read_source
+from quickfit.code.file_changes import MANIFEST, SourceFile, read_manifest, read_source
 from quickfit.errors import FixError
 from quickfit.findings import Edit, FixClass
 

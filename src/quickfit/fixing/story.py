@@ -14,7 +14,7 @@ from quickfit import terminal, trust
 from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.writing import check_inside
+from quickfit.code.file_changes import check_inside
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
 from quickfit.errors import FixError, RecordingError, SignalMissing, UsageError
