@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test check bench fuzz install clean
+.PHONY: demo test check bench fuzz browser install clean
 
 install: $(STAMP)
 
@@ -24,22 +24,31 @@ check: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/ruff check src tests benchmarks examples corpus/pairs
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf"
+	$(BIN)/python -m pytest -q -n 2 -m "not tf and not loads_tf and not browser"
 
 # Only files with the mark are collected: all of them take half a minute each time.
 MARKED = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
 
 # `loadfile`: the tests of a file share its runs of TensorFlow. What needs a quiet machine comes last.
-test: check
+test: check browser
+	$(BIN)/python -m pytest -q -m browser $(call MARKED,browser)
 	$(BIN)/python -m pytest -q -n 2 -m loads_tf --durations=5 $(call MARKED,loads_tf)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "tf and tf_any" --durations=5 $(call MARKED,tf)
 	$(BIN)/python -m pytest -q -m "tf and not tf_any" --durations=10 $(call MARKED,tf)
+
+# Debian's Chromium, for the tests of pages; where it cannot be had they are skipped, and say so.
+browser:
+	@{ command -v chromium && command -v chromedriver; } > /dev/null || { \
+		echo "quickfit: installing chromium and its driver for the tests of pages"; \
+		apt-get update -qq && apt-get install -y -qq chromium chromium-driver > /dev/null; \
+	} || echo "quickfit: chromium cannot be installed here; the tests of pages will be skipped"
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/account.py
 	$(BIN)/python benchmarks/short.py
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/lines.py
 	$(BIN)/python benchmarks/endings.py
 	$(BIN)/python benchmarks/harmless.py --times 3 --beside 2

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quickfit.measuring.trend import looks
+from quickfit.lab.statistics import looks
 from quickfit.recording import reader, thinning
 from quickfit.recording.reader import ProcessRecording
 from quickfit.recording.schema import columns, create_sql

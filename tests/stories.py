@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import Change, Diagnosis, Edit, FixClass, Gain
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
-from quickfit.measuring.intervals import interval
-from quickfit.proof.outcome import Outcome
 
 import builders
 from report.builders import diagnosis, map_finding

@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
+from quickfit.liveness import system
+
+from launch.sessions import eventually
+
 SCRIPT = """\
 import os
+import threading
 import time
 
 import keras
@@ -20,7 +24,7 @@ def batches():
         if not os.path.exists("stop"):
             time.sleep(0.3)
         else:
-            print("stuck", flush=True)
+            print("stuck", threading.get_native_id(), flush=True)
             time.sleep(600)
 
 
@@ -55,6 +59,10 @@ def attached(child):
     return done.stdout
 
 
+def waits_in(pid, thread):
+    return system.look(pid).process.tasks[thread].waits_in
+
+
 @pytest.mark.tf
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
 def test_a_generator_of_fit_that_is_slow_is_not_called_stuck_and_one_that_sleeps_is(
@@ -65,11 +73,13 @@ def test_a_generator_of_fit_that_is_slow_is_not_called_stuck_and_one_that_sleeps
     assert "stood still" not in said
     assert "stands still" not in said
     (tmp_path / "stop").touch()
-    assert training.stdout.readline() == "stuck\n"
-    time.sleep(0.5)
+    word, thread = training.stdout.readline().split()
+    assert word == "stuck"
+    eventually(lambda: waits_in(training.pid, int(thread)) == "clock_nanosleep", "it sleeps")
+    eventually(lambda: waits_in(training.pid, training.pid) == "futex", "`fit` waits for a batch")
     said = attached(training)
     assert "that it was looked at: the input gives no batch meanwhile: it waits" in said
     assert "(may be generator-never-yields)" in said
-    assert "    train.py:15  time.sleep(600)" in said
-    assert "doing: waiting for a batch of Python code — train.py:15" in said
-    assert "train.py:23  model.fit(batches()" in said
+    assert "    train.py:16  time.sleep(600)" in said
+    assert "doing: waiting for a batch of Python code — train.py:16" in said
+    assert "train.py:24  model.fit(batches()" in said

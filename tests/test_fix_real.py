@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from quickfit.findings import FixClass
+from quickfit.lab import script_pair
+from quickfit.lab.budget import Budget
+from quickfit.lab.proof import Prover
+from quickfit.lab.results import judge
+from quickfit.lab.script_pair import Setting, Version, measure_pair
 from quickfit.launch.target import Target
-from quickfit.proof import pair
-from quickfit.proof.budget import Budget
-from quickfit.proof.pair import Setting, Version, measure_pair
-from quickfit.proof.prove import Prover
-from quickfit.proof.same_results import judge
 from trials import state_of, tried
 
-from launch.sessions import QUICKFIT, clean_env, newest_run
+from launch.sessions import PATIENCE_S, QUICKFIT, clean_env, newest_run
 
 pytestmark = pytest.mark.tf
 
@@ -82,10 +82,10 @@ def measured(home, text, **edit):
         Target(script="train.py"),
         home,
         home.with_name(f"pair{len(list(home.parent.iterdir()))}"),
-        patience_s=edit.get("patience_s", 60.0),
+        patience_s=edit.get("patience_s", PATIENCE_S),
     )
     versions = (Version("the original", {}), edited)
-    return measure_pair(versions, setting, number=0, deadline_s=time.monotonic() + 90)
+    return measure_pair(versions, setting, number=0, deadline_s=time.monotonic() + PATIENCE_S)
 
 
 AFTER_STEPS = """
@@ -124,7 +124,7 @@ def test_an_edit_that_hangs_or_takes_all_memory_is_rejected_with_its_reason(home
     hangs = "import signal; signal.pause()\nimport keras"
     found = measured(home, text, edit={"import keras": hangs}, patience_s=15.0)
     assert found.why == "the edited script made no step of training within 15 s"
-    monkeypatch.setattr(pair, "free_memory_bytes", lambda: 1.6e9)
+    monkeypatch.setattr(script_pair, "free_memory_bytes", lambda: 1.6e9)
     hoards = "data = bytearray(1_500_000_000)\nimport keras"
     found = measured(home, text, edit={"import keras": hoards})
     assert found.why.startswith("the edited script took 1.")
@@ -136,11 +136,13 @@ def test_an_edit_that_hangs_or_takes_all_memory_is_rejected_with_its_reason(home
 def test_results_are_bit_equal_after_a_comment_and_others_after_another_label(home):
     text = script(home, "trains")
     path = str(home / "train.py")
-    setting = Setting(Target(script="train.py"), home, home.with_name("scratch"))
+    scratch = home.with_name("scratch")
+    setting = Setting(Target(script="train.py"), home, scratch, patience_s=PATIENCE_S)
     edits = [text + "# a comment\n", text.replace("> 4)", "> 3)")]
     texts = [{}, {}, *({path: edit.encode()} for edit in edits)]
     before = state_of(home)
-    kept = Prover(setting, Budget(120.0))._keep(texts)
+    prover = Prover(setting, Budget(2000.0))
+    kept = [*prover._keep(texts[:2], cuts=False), *prover._keep(texts[2:], cuts=False)]
     assert [one.failure for one in kept] == [""] * 4
     assert state_of(home) == before
     first, again, comment, label = kept
@@ -170,7 +172,7 @@ def quickfit_fix(home, *words):
         env=clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES=""),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return done

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
-from quickfit.proof.trial import started
 
-PATIENCE_S = 60.0
+from launch.sessions import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def tried(
     scratch = home.with_name(f"{home.name}-scratch{len(list(home.parent.iterdir()))}")
     target = target or Target(script="train.py")
     with started(target, scratch, cwd=home, texts=texts, **how) as trial:
-        trial.process.wait(PATIENCE_S)
+        trial.keeper.wait(PATIENCE_S)
         out, err = ((scratch / f"std{name}.log").read_text() for name in ("out", "err"))
-        return Ended(trial.process.returncode, trial.failure(), out, err, scratch)
+        return Ended(trial.keeper.poll(), trial.failure(), out, err, scratch)
 
 
 def state_of(folder: Path) -> dict[str, tuple[object, ...]]:

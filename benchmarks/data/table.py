@@ -11,7 +11,7 @@ from typing import Any
 
 from data.cases import versions
 from data.turns import Block, Result
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import Measured, interval
 
 ROW = "{:42} {:>9} {:>8}  {:>18} {:>18} {:>6} {:>6}  {}"
 HEAD = ROW.format(

@@ -1,6 +1,7 @@
 """Many files in several processes: the same answer, and a process that dies costs one file."""
 
 import io
+import multiprocessing
 import os
 import signal
 
@@ -11,6 +12,7 @@ from quickfit.causes import catalogue
 from quickfit.checking import scanning
 from quickfit.checking.scanning import Progress, Scanner, Task, check_all
 from quickfit.checking.settings import Choice
+from quickfit.lab.pool import WorkerError
 
 # Newer Pythons warn of a fork beside threads; those are of the test runner, the command has none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -36,7 +38,7 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(task, jobs):
 
 
 def test_few_files_are_checked_in_this_process(task, monkeypatch):
-    monkeypatch.setattr(scanning, "_pool", lambda *args: 1 / 0)
+    monkeypatch.setattr(scanning, "WorkerPool", lambda *args, **options: 1 / 0)
     assert len(run(task, 0)) == 12
 
 
@@ -44,8 +46,13 @@ def test_many_files_are_checked_in_others(task, monkeypatch):
     monkeypatch.setattr(scanning, "MIN_PARALLEL", 2)
     monkeypatch.setattr(scanning, "whole_cores", lambda: 2)
     asked = []
-    made = scanning._pool
-    monkeypatch.setattr(scanning, "_pool", lambda t, n: asked.append(n) or made(t, n))
+    made = scanning.WorkerPool
+
+    def ask(*args, count, **options):
+        asked.append(count)
+        return made(*args, count=count, **options)
+
+    monkeypatch.setattr(scanning, "WorkerPool", ask)
     assert len(run(task, 0)) == 12
     assert asked == [2]
 
@@ -73,7 +80,7 @@ def test_a_process_that_dies_costs_the_file_it_died_of(task, monkeypatch):
 
 def test_an_error_of_ours_in_another_process_is_one_here(task, monkeypatch):
     monkeypatch.setattr(scanning, "scanned", lambda m, p: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(WorkerError, match="ZeroDivisionError"):
         run(task, 2)
 
 
@@ -86,7 +93,10 @@ def test_the_work_is_shared_in_chunks_that_keep_the_order():
 
 
 def test_an_interrupt_ends_the_other_processes(task, monkeypatch):
-    monkeypatch.setattr(scanning, "_gather", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+    def interrupt(self, count):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "advance", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(task, 2)
-    assert not scanning.multiprocessing.active_children()
+    assert not multiprocessing.active_children()

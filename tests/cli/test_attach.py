@@ -4,29 +4,32 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
 from quickfit.cli import attach as command
 from quickfit.errors import UsageError
 from quickfit.liveness import attach as looking
+from quickfit.liveness import system
 from quickfit.liveness.attach import Target
+
+from launch.sessions import eventually
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells")
 
 LOCK = """
     import threading, time
 
-    lock = threading.Lock()
+    lock, held = threading.Lock(), threading.Event()
 
     def hold():
         with lock:
-            print("ready", flush=True)
-            time.sleep(60)
+            held.set()
+            time.sleep(600)
 
     threading.Thread(target=hold, daemon=True).start()
-    time.sleep(0.1)
+    held.wait()
+    print("ready", flush=True)
     with lock:
         print("never")
 """
@@ -36,7 +39,7 @@ GENERATOR = """
     def batches():
         yield 1
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 
     for batch in batches():
         pass
@@ -57,10 +60,10 @@ WORKS = """
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a script that says `ready`, and end it afterwards."""
+    """Start a script that says `ready` and waits in a call; end it afterwards."""
     started = []
 
-    def begin(code, *words):
+    def begin(code, *words, waits_in=()):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(code).lstrip())
         line = [sys.executable, *words] if words else [sys.executable, "train.py"]
@@ -69,13 +72,22 @@ def start(tmp_path):
         )
         started.append(child)
         assert child.stdout.readline() == "ready\n"
-        time.sleep(0.2)
+        if waits_in:
+            eventually(lambda: _main_waits_in(child.pid) in waits_in, f"it waits in {waits_in}")
         return child
 
     yield begin
     for child in started:
         child.kill()
         child.communicate()
+
+
+def _main_waits_in(pid):
+    looked = system.look(pid)
+    return looked.process.waits_in if looked is not None else ""
+
+
+SLEEP = ("clock_nanosleep", "pselect6", "select")
 
 
 def attached(child, capsys, duration="0.6s"):
@@ -85,24 +97,24 @@ def attached(child, capsys, duration="0.6s"):
 
 @linux
 def test_both_lines_of_a_held_lock_are_told(start, capsys):
-    said = attached(start(LOCK), capsys)
+    said = attached(start(LOCK, waits_in=("futex",)), capsys)
     assert "that it was looked at: a thread waits for a lock; another one holds it" in said
     assert "(may be held-lock)" in said
-    assert "    train.py:12  with lock:\n    train.py:8  time.sleep(60)" in said
+    assert "    train.py:13  with lock:\n    train.py:8  time.sleep(600)" in said
     assert said.startswith("process ")
     assert "To watch a run from its start" in said
 
 
 @linux
 def test_a_script_that_waits_for_stdin_is_told(start, capsys):
-    said = attached(start(PROMPT), capsys)
+    said = attached(start(PROMPT, waits_in=("read",)), capsys)
     assert "(waits-for-stdin)" in said
     assert "train.py:2  name = input()" in said
 
 
 @linux
 def test_a_generator_that_sleeps_outside_of_training_is_placed_and_not_explained(start, capsys):
-    child = start(GENERATOR)
+    child = start(GENERATOR, waits_in=SLEEP)
     said = attached(child, capsys)
     assert "it waits at train.py:6, in clock_nanosleep" in said
     assert "0.00 of a core" in said
@@ -131,9 +143,7 @@ def test_a_process_that_is_not_there_is_said_so():
 @linux
 def test_a_process_that_has_ended_is_said_so():
     child = subprocess.Popen(["true"])
-    deadline = time.monotonic() + 10
-    while command.state_of(child.pid) != "Z" and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually(lambda: command.state_of(child.pid) == "Z", "it has ended")
     try:
         with pytest.raises(UsageError, match="has ended already"):
             command.attach(str(child.pid))
@@ -200,6 +210,8 @@ def test_of_quickfit_itself_the_script_is_looked_at(start, capsys, tmp_path):
     child = start(
         PROMPT, "-m", "quickfit", "run", "--output", str(tmp_path / "a.qfrun"), "train.py"
     )
+    (script,) = system.look(child.pid).below
+    eventually(lambda: _main_waits_in(script.pid) == "read", "it waits")
     command.attach(str(child.pid), duration="0.6s")
     said = capsys.readouterr()
     assert f"{child.pid} is quickfit itself; this is its script" in said.err
@@ -207,7 +219,7 @@ def test_of_quickfit_itself_the_script_is_looked_at(start, capsys, tmp_path):
     assert f"process {child.pid}:" not in said.out
     child.stdin.write("x\n")
     child.stdin.flush()
-    child.wait(timeout=30)
+    child.wait()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from quickfit.cli.bench import bench, painted, race_text, size_of, time_of
 from quickfit.data.speed.figures import TimeSpan
 from quickfit.data.speed.race import Race
 from quickfit.errors import UsageError
-from quickfit.measuring.intervals import Measured
+from quickfit.lab.statistics import Measured
 
 SCRIPT = """
 import numpy as np

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from launch.sessions import PATIENCE_S
 from photos import folder
 
 COMMAND = "import sys; from quickfit.cli.bench import bench; bench(sys.argv[1:], seconds={}, {})"
@@ -23,7 +24,7 @@ def test_a_folder_of_photographs_is_measured_and_stdout_is_the_answer_alone(tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
     )
     found = json.loads(done.stdout)
@@ -55,7 +56,7 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     while "begun" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=PATIENCE_S)
     assert out == ""
     assert "KeyboardInterrupt" in err
     assert running.returncode != 0
@@ -80,7 +81,7 @@ def ran(tmp_path, **more):
     (tmp_path / "loops.py").write_text(NOISY)
     command = [*PROGRAM, "--warmup", "0", "--json"]
     streams = {"stderr": subprocess.PIPE, **more}
-    return subprocess.run(command, cwd=tmp_path, text=True, timeout=120, **streams)
+    return subprocess.run(command, cwd=tmp_path, text=True, timeout=PATIENCE_S, **streams)
 
 
 def test_whatever_prints_stdout_holds_nothing_but_json(tmp_path):

@@ -1,5 +1,7 @@
 """`quickfit demo`: the folder it works in, kept or removed."""
 
+import tempfile
+
 import pytest
 
 from quickfit.cli.demo import demo
@@ -9,26 +11,31 @@ from quickfit.errors import UsageError
 
 @pytest.fixture
 def homes(monkeypatch):
-    """The folders in which a story was told; the story itself leaves one file."""
+    """The folders in which a story was told; the story itself leaves one file and the page."""
     told = []
 
-    def tell_story(home, stream):
+    def tell_story(home, stream, *, page):
         told.append(home)
         (home / "slow.py").write_text("")
+        page.write_text("")
+        stream.write(f"{page}\n")
 
     monkeypatch.setattr(story, "tell_story", tell_story)
     monkeypatch.setattr(story, "check_installed", lambda: None)
     return told
 
 
-def test_removes_what_it_made(homes, capsys):
+def test_removes_what_it_made_and_leaves_the_page(homes, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     demo()
     assert not homes[0].exists()
-    assert "quickfit demo --keep FOLDER" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "quickfit demo --keep FOLDER" in shown
+    assert shown.splitlines()[0] == str(next(tmp_path.glob("quickfit-demo-*.html")))
 
 
 def test_removes_what_it_made_when_interrupted(homes, monkeypatch):
-    def interrupted(home, stream):
+    def interrupted(home, stream, **given):
         homes.append(home)
         raise KeyboardInterrupt
 
@@ -41,6 +48,7 @@ def test_removes_what_it_made_when_interrupted(homes, monkeypatch):
 def test_keeps_what_it_made_if_asked(homes, tmp_path, capsys):
     demo(keep=tmp_path / "new" / "place")
     assert (tmp_path / "new" / "place" / "slow.py").exists()
+    assert (tmp_path / "new" / "place" / "report.html").exists()
     assert f"cd {tmp_path / 'new' / 'place'}" in capsys.readouterr().out
 
 

@@ -22,7 +22,7 @@ def asked(monkeypatch):
     """Answer every recording with one diagnosis, and note which ones were asked for."""
     paths = []
 
-    def diagnose(path):
+    def diagnose(path, **given):
         paths.append(path)
         return diagnosis(map_finding())
 
@@ -51,6 +51,34 @@ def test_prints_json_and_nothing_else_to_stdout(capsys):
     shown = capsys.readouterr()
     assert json.loads(shown.out)["findings"][0]["cause"] == "sequential-map"
     assert shown.err == ""
+
+
+@pytest.mark.usefixtures("asked")
+def test_prints_markdown(capsys):
+    report(Path("a.qfrun"), format=Format.MARKDOWN)
+    assert "#### 1. `sequential-map`: training" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("asked")
+def test_writes_a_page_and_prints_its_path(capsys, tmp_path):
+    report(Path("a.qfrun"), html=tmp_path / "report.html")
+    assert capsys.readouterr().out == f"page: {tmp_path / 'report.html'}\n"
+    assert "sequential-map" in (tmp_path / "report.html").read_text()
+
+
+def test_a_page_and_another_format_are_not_asked_for_at_once(asked, tmp_path):
+    with pytest.raises(UsageError, match="Received: --format json"):
+        report(Path("a.qfrun"), html=tmp_path / "report.html", format=Format.JSON)
+    assert asked == []
+
+
+def test_what_is_no_page_is_refused_before_anything_is_read(asked, tmp_path):
+    (tmp_path / "notes.html").write_text("mine")
+    with pytest.raises(UsageError, match="not a page of quickfit"):
+        report(Path("a.qfrun"), html=tmp_path / "notes.html")
+    assert asked == []
+    report(Path("a.qfrun"), html=tmp_path / "notes.html", force=True)
+    assert (tmp_path / "notes.html").read_text() != "mine"
 
 
 def test_takes_the_newest_run_and_says_which(asked, capsys, tmp_path, monkeypatch):

@@ -97,6 +97,23 @@ def test_the_script_is_told_when_to_stop_and_records_where_it_was_asked_to(tmp_p
     assert not (tmp_path / ".quickfit").exists()
 
 
+def test_the_report_is_written_as_a_page_too_and_the_exit_code_stays(tmp_path):
+    (tmp_path / "train.py").write_text("raise SystemExit(7)")
+    done = quickfit(tmp_path, "run", "--html", "report.html", "train.py", "--html")
+    assert (done.returncode, done.stdout) == (7, b"")
+    assert done.stderr.endswith(b"quickfit: page: report.html\n")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_page_that_could_not_be_written_is_refused_before_the_script_starts(tmp_path):
+    (tmp_path / "train.py").write_text("print('ran')")
+    (tmp_path / "notes.html").write_text("mine")
+    done = quickfit(tmp_path, "run", "--html", "notes.html", "train.py")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"notes.html: there is a file that is not a page of quickfit" in done.stderr
+    assert not (tmp_path / ".quickfit").exists()
+
+
 def test_a_run_that_is_there_already_is_not_overwritten(tmp_path):
     (tmp_path / "train.py").write_text("print('ran')")
     quickfit(tmp_path, "run", "--output", "out.qfrun", "train.py")
@@ -150,3 +167,15 @@ def test_a_run_inside_a_run_has_its_own_recording(tmp_path):
     assert done.stdout == b"inner\n"
     assert len(list((tmp_path / ".quickfit" / "runs").glob("*.qfrun"))) == 2
     assert newest_run(tmp_path)
+
+
+def test_turbo_reaches_the_script_and_excludes_the_slow_run(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr(parent, "run", lambda target, **options: given.update(options))
+    assert CliRunner().invoke(app(), ["run", "--turbo", "train.py"]).exit_code == 0
+    assert given["turbo"] is True
+    assert parent.environment(tmp_path, None, turbo=True)["QUICKFIT_TURBO"] == "1"
+    monkeypatch.setenv("QUICKFIT_TURBO", "1")
+    assert "QUICKFIT_TURBO" not in parent.environment(tmp_path, None)
+    both = CliRunner().invoke(app(), ["run", "--turbo", "--memory", "train.py"])
+    assert isinstance(both.exception, UsageError) or both.exit_code == 2

@@ -3,12 +3,12 @@
 import pytest
 
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 
 
 def after(text, change):
     """Return a text with an edit made of the call that it is."""
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     edit = change(script, script.tree.body[0].value)
     assert edit is not None
     return apply_edits(text, [edit])

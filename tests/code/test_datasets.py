@@ -13,7 +13,7 @@ from quickfit.code.datasets import (
     is_dataset,
     taken_chains,
 )
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 
 from programs import program_of
 
@@ -209,14 +209,14 @@ def load(paths):
     ],
 )
 def test_the_whole_chain_is_read_however_it_is_written(text, line):
-    chain, place = chain_at(Script("train.py", text), line, "shuffle")
+    chain, place = chain_at(Module("train.py", text), line, "shuffle")
     assert [step.name for step in chain.steps] == ["map", "shuffle", "batch", "prefetch"]
     assert place == 1
     assert chain.is_closed(0, 3)
 
 
 def names(text, line, method):
-    chain, _ = chain_at(Script("train.py", text), line, method)
+    chain, _ = chain_at(Module("train.py", text), line, method)
     return [step.name for step in chain.steps]
 
 
@@ -233,22 +233,22 @@ def test_a_chain_ends_where_a_loop_adds_to_it():
 
 def test_a_name_that_two_read_is_not_private():
     text = "ds = a.map(f)\ntrain = ds.batch(2)\nval = ds.take(3)\n"
-    chain, _ = chain_at(Script("train.py", text), 2, "batch")
+    chain, _ = chain_at(Module("train.py", text), 2, "batch")
     assert [step.name for step in chain.steps] == ["map", "batch"]
     assert not chain.is_closed(0, 1)
 
 
 def test_a_name_that_a_function_reads_is_not_private():
     text = "ds = a.map(f)\nds2 = ds.batch(2)\ndef peek():\n    return next(iter(ds))\n"
-    chain, _ = chain_at(Script("train.py", text), 2, "batch")
+    chain, _ = chain_at(Module("train.py", text), 2, "batch")
     assert not chain.is_closed(0, 1)
 
 
 def test_a_function_with_a_name_of_its_own_does_not_matter():
     text = "ds = a.map(f)\nds2 = ds.batch(2)\ndef peek(ds):\n    return next(iter(ds))\n"
-    chain, _ = chain_at(Script("train.py", text), 2, "batch")
+    chain, _ = chain_at(Module("train.py", text), 2, "batch")
     assert chain.is_closed(0, 1)
 
 
 def test_two_calls_of_a_method_on_one_line_are_not_told_apart():
-    assert chain_at(Script("train.py", "ds = a.map(f).map(g)\n"), 1, "map") is None
+    assert chain_at(Module("train.py", "ds = a.map(f).map(g)\n"), 1, "map") is None

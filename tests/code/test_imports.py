@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.code.edits import apply_edits
 from quickfit.code.imports import behind_import, files_run_together, respell_name, spelled_name
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 
 from programs import program_of
 
@@ -99,7 +99,7 @@ def test_writes_another_name_in_the_same_way(text, name, code):
 
 
 def after(text, module="tensorflow", alias="tf"):
-    edits = behind_import(Script("train.py", text), module, alias, "{name}.set()")
+    edits = behind_import(Module("train.py", text), module, alias, "{name}.set()")
     return edits if isinstance(edits, str) else apply_edits(text, edits)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.demo.story import Outcome, lines
 from quickfit.findings import Finding, Gain
-from quickfit.measuring.interleave import Comparison, Pace
+from quickfit.lab.turns import Comparison, Pace
 
 FINDING = Finding(
     summary="a generator feeds `fit`",

@@ -55,7 +55,7 @@ def test_a_cause_gets_the_users_files(made):
     seen = []
 
     def make(finding, signals, project):
-        seen.append((finding.cause, project.files))
+        seen.append((finding.cause, tuple(project.paths)))
         return [CHANGE]
 
     made(make)

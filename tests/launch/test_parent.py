@@ -13,6 +13,7 @@ from quickfit.launch.target import Target
 from quickfit.recording.folder import read_run_file
 
 from launch.sessions import (
+    PATIENCE_S,
     QUICKFIT,
     Terminal,
     clean_env,
@@ -208,7 +209,7 @@ def test_a_signal_that_is_ignored_stays_ignored_in_the_script(tmp_path):
     )
     script = f"trap '' INT HUP; exec {' '.join(QUICKFIT)} run train.py 2>/dev/null"
     done = subprocess.run(
-        ["sh", "-c", script], cwd=tmp_path, env=clean_env(), capture_output=True, timeout=60
+        ["sh", "-c", script], cwd=tmp_path, env=clean_env(), capture_output=True, timeout=PATIENCE_S
     )
     assert done.stdout == b"1 1\n"
 
@@ -250,7 +251,7 @@ def test_killing_quickfit_itself_leaves_a_readable_run(tmp_path):
         assert process.stdout is not None
         pid = pid_in(process.stdout.readline(), "pid")
         process.kill()
-        process.wait(60)
+        process.wait(PATIENCE_S)
         run = newest_run(tmp_path)
         process.stdin.close()
         eventually(lambda: not is_alive(pid), "the script ends by itself")

@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 
-from quickfit.launch.process import Ending, ScriptProcess, signal_name
+from quickfit.lab.child_side import signal_name
+from quickfit.launch.process import Ending, ScriptProcess
 
 from launch.sessions import eventually
 

@@ -24,7 +24,15 @@ from quickfit.launch.target import Target
 from quickfit.liveness.rows import NewRows
 from quickfit.recording.folder import read_run_file
 
-from launch.sessions import QUICKFIT, Terminal, clean_env, eventually, newest_run, pid_in
+from launch.sessions import (
+    PATIENCE_S,
+    QUICKFIT,
+    Terminal,
+    clean_env,
+    eventually,
+    newest_run,
+    pid_in,
+)
 
 CTRL_C, CTRL_BACKSLASH, CTRL_Z = b"\x03", b"\x1c", b"\x1a"
 WAITS = "import sys, time\nprint('ready', flush=True)\ntime.sleep(600)\n"
@@ -213,7 +221,7 @@ def test_sigterm_to_quickfit_ends_the_script_and_then_quickfit(tmp_path):
         assert process.stdout is not None
         process.stdout.readline()
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         assert process.returncode == -signal.SIGTERM
     assert read_run_file(newest_run(tmp_path))["signal"] == "SIGTERM"
 
@@ -223,7 +231,7 @@ def test_a_script_may_handle_the_sigterm_that_was_sent_to_quickfit(tmp_path):
         assert process.stdout is not None
         process.stdout.readline()
         process.terminate()
-        stdout, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=PATIENCE_S)
     assert (stdout, process.returncode) == (b"SIGTERM\n", 9)
 
 
@@ -232,7 +240,7 @@ def test_a_warning_signal_of_a_job_scheduler_reaches_the_script(tmp_path):
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGUSR1)
-        stdout, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=PATIENCE_S)
     assert (stdout, process.returncode) == (b"SIGUSR1\n", 9)
 
 
@@ -245,7 +253,7 @@ def test_a_script_that_signals_its_own_group_gets_the_signal_once(tmp_path):
         "while time.monotonic() < end: time.sleep(0.01)\nprint(len(seen))\n"
     )
     with quickfit_process(tmp_path, source) as process:
-        stdout, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=PATIENCE_S)
     assert (stdout, process.returncode) == (b"1\n", 0)
 
 
@@ -263,7 +271,7 @@ def test_a_run_that_was_stopped_and_continued_goes_on(tmp_path):
         os.killpg(process.pid, signal.SIGSTOP)
         time.sleep(0.7)  # longer than quickfit waits for a signal at a time
         os.killpg(process.pid, signal.SIGCONT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (stdout, process.returncode) == (b"1\n", 0)
     assert b"Traceback" not in stderr
 
@@ -274,7 +282,7 @@ def test_a_killed_script_takes_quickfit_with_it_after_the_recording_is_closed(tm
     ) as p:
         assert p.stdout is not None
         os.kill(pid_in(p.stdout.readline(), "pid"), signal.SIGKILL)
-        _, stderr = p.communicate(timeout=60)
+        _, stderr = p.communicate(timeout=PATIENCE_S)
     assert p.returncode == -signal.SIGKILL
     assert len(stderr.splitlines()) > 1  # a report, or why there is none
     assert b"Traceback" not in stderr
@@ -312,7 +320,7 @@ def test_a_second_sigint_to_quickfit_alone_ends_a_script_that_does_not_react(tmp
             assert line, said.decode()
             said += line
         process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=60)
+        _, rest = process.communicate(timeout=PATIENCE_S)
     assert b"quickfit: the script has not reacted to SIGINT yet" in said
     assert b"quickfit: ending the script, which has not reacted" in rest
     assert process.returncode == -signal.SIGTERM
@@ -328,10 +336,10 @@ def test_a_signal_is_passed_on_while_the_recording_is_looked_at(tmp_path, monkey
 
         def poll(self):
             looking.set()
-            assert is_ended.wait(60), "the signal was not passed on"
+            assert is_ended.wait(PATIENCE_S), "the signal was not passed on"
 
     def send():
-        assert looking.wait(60)
+        assert looking.wait(PATIENCE_S)
         os.kill(os.getpid(), signal.SIGTERM)
 
     class Noticed(ScriptProcess):

@@ -13,6 +13,7 @@ from quickfit.launch.stderr import Relay, open_relay
 from quickfit.recording.folder import read_run_file
 
 from launch.sessions import (
+    PATIENCE_S,
     PYTHON,
     QUICKFIT,
     Terminal,
@@ -232,7 +233,7 @@ def test_a_reader_that_leaves_is_noticed_by_the_script(tmp_path):
     os.close(theirs)
     os.read(ours, 10)
     os.close(ours)
-    assert process.wait(60) == 7
+    assert process.wait(PATIENCE_S) == 7
 
 
 # Its parts

@@ -18,6 +18,8 @@ from quickfit.probes._loops import begin, leave
 from quickfit.probes._state import Loop
 from quickfit.probes.stacks import StackSampler
 
+from launch.sessions import PATIENCE_S
+
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="frames are read through Linux's process_vm_readv"
 )
@@ -40,12 +42,12 @@ class Busy:
 
     def __enter__(self):
         self.thread.start()
-        self.entered.wait(10)
+        self.entered.wait(PATIENCE_S)
         return self.thread.ident
 
     def __exit__(self, *_):
         self.done.set()
-        self.thread.join(10)
+        self.thread.join(PATIENCE_S)
 
 
 def seen(native, thread):
@@ -76,7 +78,7 @@ def test_a_statement_that_never_gives_up_the_lock_is_seen_at_its_own_line(native
 def test_names_of_every_kind_are_read(name, native):
     def wait(busy):
         busy.entered.set()
-        busy.done.wait(30)
+        busy.done.wait(PATIENCE_S)
 
     code = wait.__code__.replace(co_filename=f"/home/{name}.py", co_name=name, co_firstlineno=70)
     renamed = type(wait)(code, globals())
@@ -92,7 +94,7 @@ def test_deep_stacks_generators_and_calls_from_c_are_seen_whole(native):
             if depth:
                 yield from numbers(depth - 1)
             busy.entered.set()
-            busy.done.wait(30)
+            busy.done.wait(PATIENCE_S)
             yield depth
 
         sorted([1, 2], key=lambda _: sum(numbers(20)))
@@ -111,25 +113,26 @@ def test_threads_that_come_and_go_and_code_that_is_made_anew_harm_nothing():
 import sys, threading, time
 from quickfit.probes import native_stacks
 native = native_stacks.start()
-end = time.monotonic() + 4
+is_over = False
 def churn():
-    while time.monotonic() < end:
+    while not is_over:
         space, body = {}, "[f(n - 1) for _ in range(2)] if n else 0"
         exec(compile(f"def f(n):\\n return {body}", "<made>", "exec"), space)
         space["f"](7)
 def spawn():
-    while time.monotonic() < end:
+    while not is_over:
         thread = threading.Thread(target=sum, args=([1] * 1000,))
         thread.start(); thread.join()
 for target in (churn, churn, spawn):
     threading.Thread(target=target).start()
-stacks = 0
-while time.monotonic() < end:
+stacks, end = 0, time.monotonic() + 4
+while stacks <= 500 or time.monotonic() < end:
     native.watch(0.05, 0.0002)
     stacks += sum(stack.seen for stack in native.take())
-print(stacks > 500)
+is_over = True
+print(True)
 """
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, timeout=400)
     assert (done.stdout, done.returncode) == (b"True\n", 0), done.stderr
 
 
@@ -148,24 +151,25 @@ spec = importlib.util.spec_from_file_location("_frames", sys.argv[1])
 probes._frames = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(probes._frames)
 native = native_stacks.NativeStacks(native_stacks._configured())
-end = time.monotonic() + 6
+is_over = False
 def deep(n):
     return deep(n - 1) if n else (sum(i for i in range(30)), time.sleep(0.0001))
 def work():
-    while time.monotonic() < end:
+    while not is_over:
         deep(30)
 for _ in range(3):
     threading.Thread(target=work).start()
-stacks = 0
-while time.monotonic() < end:
+stacks, end = 0, time.monotonic() + 6
+while stacks <= 200 or time.monotonic() < end:
     native.watch(0.05, 0.00005)
     stacks += sum(stack.seen for stack in native.take())
-print(stacks > 200)
+is_over = True
+print(True)
 """
     done = subprocess.run(
         [sys.executable, "-c", script, tmp_path / "_frames.abi3.so"],
         capture_output=True,
-        timeout=120,
+        timeout=400,
     )
     assert (done.stdout, done.returncode) == (b"True\n", 0), (done.stderr, done.returncode)
 
@@ -200,7 +204,7 @@ def test_nothing_is_sampled_while_paused(native):
 def test_a_sample_belongs_to_the_loop_that_ran_when_it_was_taken(state):
     def wait(busy):
         busy.entered.set()
-        busy.done.wait(30)
+        busy.done.wait(PATIENCE_S)
 
     with Busy(wait) as thread:
         sampler = StackSampler(state)

@@ -1,5 +1,6 @@
 """Watching starts, survives forks and full disks, and ends with everything on disk."""
 
+import subprocess
 import sys
 import textwrap
 
@@ -9,7 +10,7 @@ from quickfit.probes import session
 from quickfit.probes._state import Current
 from quickfit.recording import reader
 
-from launch.sessions import newest_run, of_the_script, python, quickfit
+from launch.sessions import QUICKFIT, clean_env, newest_run, of_the_script, python, quickfit
 
 # A process lives until its first reading is on disk; the file has its number.
 WAIT = """
@@ -236,17 +237,25 @@ import os, resource, signal, sys, time
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 time.sleep(0.2)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-end = time.monotonic() + 4
-while time.monotonic() < end:
+while not os.path.exists("go on"):
     sum(range(10_000))
 print("trained")
 sys.exit(6)
 """
     (tmp_path / "train.py").write_text(source)
-    watched = quickfit(tmp_path, "run", "train.py")
-    assert (watched.stdout, watched.returncode) == (b"trained\n", 6)
-    assert b"Traceback" not in watched.stderr
-    assert watched.stderr.count(b"quickfit: recording stopped: ") == 1
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = (*QUICKFIT, "run", "train.py")
+    with subprocess.Popen(command, cwd=tmp_path, env=clean_env(), **pipes) as watched:
+        said = b""
+        while b"quickfit: recording stopped: " not in said:
+            line = watched.stderr.readline()
+            assert line, said
+            said += line
+        (tmp_path / "go on").touch()
+        out, rest = watched.communicate()
+    assert (out, watched.returncode) == (b"trained\n", 6)
+    assert b"Traceback" not in said + rest
+    assert (said + rest).count(b"quickfit: recording stopped: ") == 1
 
 
 def test_starting_twice_starts_once(state, tmp_path):

@@ -258,6 +258,14 @@ def test_a_process_that_ended_before_it_wrote_left_an_empty_recording(tmp_path, 
     )
 
 
+@pytest.mark.parametrize("statements", [[], ["PRAGMA journal_mode=WAL"]])
+def test_a_worker_that_was_ended_while_it_opened_its_file_is_no_problem(run, change, statements):
+    (run / "99.sqlite").touch()
+    change(run / "99.sqlite", *statements)
+    recording = read(run)
+    assert (recording.others, recording.problems) == ([], [])
+
+
 def test_a_newer_format_asks_for_a_newer_quickfit(run, file, change):
     change(file, f"PRAGMA user_version={FORMAT_VERSION + 1}")
     assert message(run) == (

@@ -1,5 +1,11 @@
-"""Stands still in three ways, each for some seconds: tf.data, tracing, and a generator."""
+"""Stands still in three ways, each for some seconds: tf.data, tracing, and a generator.
 
+On a busy machine each goes on until it was recorded twice, so that no verdict hangs on the clock.
+"""
+
+import contextlib
+import os
+import sqlite3
 import threading
 import time
 
@@ -8,12 +14,23 @@ import numpy as np
 import tensorflow as tf
 
 SECONDS = 6.0
+SWALLOWED = "raises WHERE name = 'FileNotFoundError' AND count > 10"
 # Keras asks for batches ahead: without it, the generator could stand still while `fit` traces.
 trained = threading.Event()
 
 
+def is_recorded(rows, times):
+    """Tell whether quickfit has so many rows of this process on disk."""
+    file = os.path.join(os.environ["QUICKFIT_RUN"], f"{os.getpid()}.sqlite")
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            return db.execute(f"SELECT count(*) FROM {rows}").fetchone()[0] >= times
+    except sqlite3.Error:
+        return False
+
+
 def until(end_s):
-    while time.monotonic() < end_s:
+    while time.monotonic() < end_s or not is_recorded("tracing WHERE name = 'unrolled'", 2):
         yield 1.0
 
 
@@ -45,7 +62,7 @@ def batches():
         if number == 3:
             trained.wait()
             end_s = time.monotonic() + 1.5 * SECONDS
-        while number >= 3 and time.monotonic() < end_s:
+        while number >= 3 and (time.monotonic() < end_s or not is_recorded(SWALLOWED, 1)):
             try:
                 time.sleep(0.001)
                 open("/no such folder/a.png")  # noqa: SIM115 - it is not there

@@ -4,7 +4,7 @@ import pytest
 
 from drift_runs import drifting, flat, rising
 from quickfit.errors import SignalMissing
-from quickfit.measuring.trend import Trend
+from quickfit.lab.statistics import Trend
 from quickfit.signals.drift import (
     EPOCH_PARTS,
     HOST_PARTS,

@@ -72,7 +72,8 @@ def loop_node(signals: Signals, spans: Sequence[LoopSpan]) -> AccountNode:
         thinned_s = sum(row["end_s"] - row["begin_s"] for row in old)
         steps_s = min(every.total_s + thinned_s, total_s - setup_s)
         found = [_setup_node(signals, spans, setup_s)]
-        found += _step_nodes(signals, every, steps_s)
+        count = len(every.steps) + sum(row["steps"] for row in old)
+        found += _step_nodes(signals, every, steps_s, count)
         returning_s = sum(span.return_s for span in spans)
         found += _epoch_nodes(signals, total_s - setup_s - steps_s, returning_s)
     children = _joined([child for child in found if child is not None and child.seconds > 0])
@@ -84,7 +85,7 @@ def loop_node(signals: Signals, spans: Sequence[LoopSpan]) -> AccountNode:
         total_s,
         total_s,
         0.0,
-        0 if every is None else len(every.steps) + sum(row["steps"] for row in old),
+        0 if every is None else count,
         loop.location,
         loop=loop.id,
         children=tuple(children),
@@ -157,12 +158,13 @@ _SETUP_LABELS = {
 }
 
 
-def _step_nodes(signals: Signals, every: Steps, steps_s: float) -> list[AccountNode | None]:
-    """Return the parts of all steps together."""
+def _step_nodes(
+    signals: Signals, every: Steps, steps_s: float, count: int
+) -> list[AccountNode | None]:
+    """Return the parts of all steps together: `count` of them, of which `every` are kept."""
     first = first_wait(signals.process, signals.loop, signals.traces)
     wait_s, error = _waited_s(signals, every, first)
-    count = len(every.steps)
-    parts = step_parts(signals, every, None if wait_s is None else wait_s / count)
+    parts = step_parts(signals, every, None if wait_s is None else wait_s / len(every.steps))
     # Clocks that overlap may say more than the whole.
     whole_s = max(every.mean_s, sum(parts.values()))
     scale = steps_s / whole_s if whole_s else 0.0

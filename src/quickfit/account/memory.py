@@ -9,11 +9,12 @@ rest is memory of TensorFlow that is not counted: weights, activations, pools.
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from quickfit.errors import SignalMissing
-from quickfit.findings import Location, MemoryAccount, MemoryGrowth, MemoryNode
+from quickfit.findings import Location, MemoryAccount, MemoryGrowth, MemoryNode, MemoryPoint
 from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.signals import Signals
 from quickfit.signals.caching import MEMORY_CACHE, cache_bytes
@@ -89,6 +90,83 @@ def _fitted(node: MemoryNode, left: float, total: float) -> MemoryNode:
 
 def _sum(nodes: Sequence[MemoryNode]) -> float:
     return sum(node.bytes for node in nodes)
+
+
+# -- over the run --------------------------------------------------------------------------------
+
+# As they are stacked: what hardly changes lies at the bottom.
+COURSE_PARTS = ("libraries", "rest", "models", "graphs", "input", "script")
+# More readings than a page has pixels for them say no more.
+MAX_READINGS = 240
+
+
+def memory_course(signals: Signals, account: MemoryAccount) -> tuple[MemoryPoint, ...]:
+    """Return what the process held over the run, by what holds it, as `COURSE_PARTS` order it.
+
+    At the peak they are the parts of the account. What is known by its growth alone, models and
+    graphs, is as large as the memory had grown by then.
+    """
+    rows = [row for row in signals.process.rows("machine") if row["rss_bytes"] is not None]
+    begin_s = min((loop.entered_s for loop in signals.loops), default=rows[-1]["at_s"])
+    peak = {part.name: part.bytes for part in account.parts}
+    before = max((row["rss_bytes"] for row in rows if row["at_s"] <= begin_s), default=0.0)
+    script, inputs = _script_course(signals), _input_course(signals)
+    points = []
+    for row in _thinned(rows, account.at_s):
+        at_s, total = row["at_s"], float(row["rss_bytes"])
+        grown = (total - before) / (account.bytes - before) if account.bytes > before else 1.0
+        is_training = at_s >= begin_s
+        wanted = {
+            "script": _latest(script, at_s + 1.0),
+            "input": _latest(inputs, at_s + 0.5),
+            "models": peak.get("models", 0.0) * min(max(grown, 0.0), 1.0),
+            "graphs": peak.get("graphs", 0.0) * min(max(grown, 0.0), 1.0),
+            "libraries": peak.get("libraries", 0.0) if is_training else total,
+        }
+        left, parts = total, {}
+        for name, size in wanted.items():
+            parts[name] = min(size, left)
+            left -= parts[name]
+        parts["rest"] = left
+        points.append(MemoryPoint(at_s, total, tuple(parts[name] for name in COURSE_PARTS)))
+    return tuple(points)
+
+
+def _thinned(rows: list[Row], peak_s: float) -> list[Row]:
+    """Return at most `MAX_READINGS` readings: the highest of each stretch, and the peak."""
+    size = -(-len(rows) // MAX_READINGS)
+    stretches = [rows[n : n + size] for n in range(0, len(rows), size)]
+    return [
+        next(
+            (r for r in stretch if r["at_s"] == peak_s), max(stretch, key=lambda r: r["rss_bytes"])
+        )
+        for stretch in stretches
+    ]
+
+
+def _latest(course: list[tuple[float, float]], at_s: float) -> float:
+    place = bisect.bisect_right(course, at_s, key=lambda each: each[0])
+    return course[place - 1][1] if place else 0.0
+
+
+def _script_course(signals: Signals) -> list[tuple[float, float]]:
+    held = {row["at_s"]: 0.0 for row in signals.process.rows("holders")}
+    for holder in holders_of(signals):
+        for when_s, size, _ in holder.looks:
+            held[when_s] += size if size >= MIN_PART_BYTES else 0
+    return sorted(held.items())
+
+
+def _input_course(signals: Signals) -> list[tuple[float, float]]:
+    caches: dict[str, float] = {}
+    course = []
+    for one in _known(lambda: _snapshots(signals, math.inf)) or []:
+        for node in one.nodes.values():
+            if node.name.startswith(MEMORY_CACHE):
+                caches[node.name] = max(caches.get(node.name, 0.0), cache_bytes(node))
+        sizes = [*(float(node.buffered_bytes) for node in _ready(one)), *caches.values()]
+        course.append((one.at_s, sum(size for size in sizes if size >= MIN_PART_BYTES)))
+    return course
 
 
 # -- the script ---------------------------------------------------------------------------------

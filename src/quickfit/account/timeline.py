@@ -80,6 +80,13 @@ class Timeline:
 
 def timeline(signals: Signals) -> Timeline | None:
     """Return the spans of a run; None for a recording without a clock."""
+    if "timeline" not in signals.shared:
+        signals.shared["timeline"] = _timeline(signals)
+    found: Timeline | None = signals.shared["timeline"]
+    return found
+
+
+def _timeline(signals: Signals) -> Timeline | None:
     process = signals.recorded_process
     begin_s = process.facts.get("started_s")
     if not isinstance(begin_s, int | float):

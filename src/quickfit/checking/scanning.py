@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import hashlib
-import multiprocessing
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -26,11 +20,12 @@ from quickfit.checking.records import Checked, Told, Trouble
 from quickfit.checking.settings import Choice, Ignores, ignores_of, lines_of
 from quickfit.code.files import decode_python
 from quickfit.code.imports import files_run_together
-from quickfit.code.module import parse_python
 from quickfit.code.notebooks import read_notebook
 from quickfit.code.program import Program
+from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 from quickfit.findings import Span, Spotted
+from quickfit.lab.pool import Died, Done, Say, WorkerOptions, WorkerPool
 
 NOTEBOOK = ".ipynb"
 # A text without these words uses neither; unless others that do import it, only its syntax counts.
@@ -189,8 +184,8 @@ MIN_PARALLEL = 32
 MAX_CHUNK = 32
 # Trees are many small objects that live long: looking through them for garbage is half the time.
 GC_THRESHOLD = 200_000
-_PR_SET_PDEATHSIG = 1
-_scanner: Scanner
+# Of a worker process: what it has parsed serves its next files.
+_scanner: Scanner | None = None
 
 
 def check_all(task: Task, paths: Sequence[str], *, jobs: int, progress: Progress) -> list[Checked]:
@@ -240,56 +235,20 @@ def _chunks(paths: Sequence[str], count: int) -> list[Sequence[str]]:
 def _in_parallel(
     task: Task, chunks: Sequence[Sequence[str]], count: int, progress: Progress
 ) -> list[Checked]:
-    done: dict[int, list[Checked]] = {}
-    _run(task, dict(enumerate(chunks)), count, done, progress)
-    for number, chunk in enumerate(chunks):
-        if number not in done:  # its process died, or one that worked beside it
-            done[number] = _one_by_one(task, chunk, progress)
-    return [checked for number in range(len(chunks)) for checked in done[number]]
-
-
-def _run(
-    task: Task,
-    chunks: dict[int, Sequence[str]],
-    count: int,
-    done: dict[int, list[Checked]],
-    progress: Progress,
-) -> None:
-    """Check chunks until all are done or a process has died."""
-    with _pool(task, count) as pool:
-        try:
-            waiting = {pool.submit(_check_chunk, chunk): n for n, chunk in chunks.items()}
-            _gather(waiting, done, progress)
-        except KeyboardInterrupt:
-            for child in multiprocessing.active_children():
-                child.kill()  # those that a signal to this process alone did not reach
-            raise
-        except BrokenProcessPool:
-            return  # it died while more was handed out
-
-
-def _gather(
-    waiting: dict[Future[list[Checked]], int], done: dict[int, list[Checked]], progress: Progress
-) -> None:
-    while waiting:
-        ready, _ = wait(waiting, timeout=progress.pause_s, return_when=FIRST_COMPLETED)
-        progress.advance(0)
-        for future in ready:
-            number = waiting.pop(future)
-            answer = _answer(future)
-            if answer is not None:
-                done[number] = answer
-                progress.advance(len(answer))
-
-
-def _one_by_one(task: Task, chunk: Sequence[str], progress: Progress) -> list[Checked]:
-    """Check files each in a process of its own, to know which one ends it."""
-    found = []
-    for path in chunk:
-        done: dict[int, list[Checked]] = {}
-        _run(task, {0: (path,)}, 1, done, progress)
-        found += done.get(0) or [_died(path)]
-    return found
+    # A forked process has everything imported already.
+    options = WorkerOptions(forks=sys.platform == "linux")
+    pool = WorkerPool(_check_chunk, task, count=count, options=options)
+    done: dict[str, Checked] = {}
+    with contextlib.closing(pool.run(chunks, tick_s=progress.pause_s)) as events:
+        for event in events:
+            progress.advance(len(event.item) if isinstance(event, Done) else 0)
+            if isinstance(event, Done):
+                done |= zip(event.item, event.answer, strict=True)
+            elif isinstance(event, Died) and len(event.item) > 1:
+                pool.again(*([path] for path in event.item))  # which one was it?
+            elif isinstance(event, Died):
+                done[event.item[0]] = _died(event.item[0])
+    return [done[path] for chunk in chunks for path in chunk]
 
 
 def _died(path: str) -> Checked:
@@ -297,35 +256,12 @@ def _died(path: str) -> Checked:
     return Checked(path, troubles=(trouble_of(path, message),))
 
 
-def _answer(future: Future[list[Checked]]) -> list[Checked] | None:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return None
-
-
-def _pool(task: Task, count: int) -> ProcessPoolExecutor:
-    # A forked process has everything imported already.
-    method = "fork" if sys.platform == "linux" else None
-    return ProcessPoolExecutor(
-        count, multiprocessing.get_context(method), initializer=_start, initargs=(task, os.getpid())
-    )
-
-
-def _start(task: Task, parent: int) -> None:
-    """Make this process ready: it ends with its parent, and at once and silently on Ctrl-C."""
+def _check_chunk(paths: Sequence[str], task: Task, say: Say) -> list[Checked]:
     global _scanner
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, 20, 20)
-    _scanner = Scanner(task)
-
-
-def _check_chunk(paths: Sequence[str]) -> list[Checked]:
+    if _scanner is None:
+        gc.freeze()
+        gc.set_threshold(GC_THRESHOLD, 20, 20)
+        _scanner = Scanner(task)
     return [_scanner.check(path) for path in paths]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -26,7 +27,7 @@ def demo(
 
     Makes JPEGs from real photographs, watches a script that trains from a naive Python
     generator, prints the verdict, then measures the fixed script against it and puts the
-    predicted and the measured speed-up side by side.
+    predicted and the measured speed-up side by side. Ends with the report as a page.
     """
     from quickfit.demo.story import check_installed
 
@@ -42,10 +43,15 @@ def _tell_in(home: Path, *, kept: bool) -> None:
     from quickfit.demo.story import tell_story
 
     def tell(stream: TextIO) -> None:
-        tell_story(home, stream)
+        tell_story(home, stream, page=home / "report.html" if kept else _page_that_stays())
         terminal.write(stream, f"\n{_closing(home, kept=kept)}\n")
 
     answer(tell)
+
+
+def _page_that_stays() -> Path:
+    """Return a new file beside the folder that is removed."""
+    return Path(tempfile.gettempdir()) / f"quickfit-demo-{os.urandom(4).hex()}.html"
 
 
 def _closing(home: Path, *, kept: bool) -> str:
@@ -57,7 +63,7 @@ def _closing(home: Path, *, kept: bool) -> str:
             "    quickfit run fixed.py photographs"
         )
     return (
-        "The photographs, scripts and recording are removed. To keep them:\n"
+        "The photographs, scripts and recording are removed; the page stays. To keep them:\n"
         "    quickfit demo --keep FOLDER\n"
         "On your own script:\n"
         "    quickfit run train.py"

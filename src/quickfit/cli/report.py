@@ -18,6 +18,14 @@ class Format(StrEnum):
 
     TERMINAL = "terminal"
     JSON = "json"
+    MARKDOWN = "markdown"
+
+
+HTML_HELP = (
+    "Write the report as one page that opens in any browser, needs no network and can be sent"
+    " around. It shows lines of your source."
+)
+FORCE_HELP = "Replace what is at --html even if it is not a page of quickfit."
 
 
 def report(
@@ -30,21 +38,37 @@ def report(
         ),
     ] = None,
     format: Annotated[
-        Format, typer.Option("--format", "-f", help="For people, or for programs.")
+        Format,
+        typer.Option("--format", "-f", help="For a terminal, for programs, or for a comment."),
     ] = Format.TERMINAL,
     verbose: Annotated[
         bool,
         typer.Option("--verbose", "-v", help="List every cause that was checked, or could not be."),
     ] = False,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help=HTML_HELP)] = None,
+    force: Annotated[bool, typer.Option("--force", help=FORCE_HELP)] = False,
 ) -> None:
-    """Print the report of a recording again."""
+    """Print the report of a recording again, or write it as a page."""
     from quickfit import diagnosis
-    from quickfit.report import dumps, write_report
+    from quickfit.report import dumps, to_markdown, write_report
 
     chosen = run or _announced(newest_run(Path(".quickfit") / "runs"))
+    if html is not None:
+        from quickfit.report.page import check_page_file, write_page
+
+        if format != Format.TERMINAL:
+            raise UsageError(
+                f"--html and --format are two forms of one report.\nReceived: --format {format}\n"
+                "Ask for one of them, and then for the other."
+            )
+        check_page_file(html, replaces=force)
+        written = write_page(diagnosis.diagnose(chosen, with_details=True), html, replaces=force)
+        answer_text(f"page: {written}\n")
+        return
     diagnosed = diagnosis.diagnose(chosen)
-    if format == Format.JSON:
-        answer_text(dumps(diagnosed) + "\n")
+    if format != Format.TERMINAL:
+        is_json = format == Format.JSON
+        answer_text(dumps(diagnosed) + "\n" if is_json else to_markdown(diagnosed))
         return
 
     def write(stream: TextIO) -> None:

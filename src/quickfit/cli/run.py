@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from quickfit.cli.report import FORCE_HELP, HTML_HELP
 from quickfit.errors import UsageError
 
 # Which words before the script's name are ours, and whether a value follows.
@@ -17,14 +19,25 @@ OPTIONS = {
     "--steps": True,
     "--for": True,
     "--memory": False,
+    "--turbo": False,
     "--stuck-after": True,
     "--on-stuck": True,
     "--on-slowdown": True,
+    "--html": True,
+    "--force": False,
+    "--format": True,
     "--log-lines": False,
     "--no-log-lines": False,
     "--help": False,
 }
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class RunFormat(StrEnum):
+    """How the report at the end of a run is written."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
 
 
 def run(
@@ -60,6 +73,14 @@ def run(
             " meanwhile: it is for a second run.",
         ),
     ] = False,
+    turbo: Annotated[
+        bool,
+        typer.Option(
+            "--turbo",
+            help="Make the script faster while it runs, only where every value stays the same, bit"
+            " for bit; the report says what that gained and what the edit would be.",
+        ),
+    ] = False,
     stuck_after: Annotated[
         str | None,
         typer.Option(
@@ -86,6 +107,11 @@ def run(
             " fills. [default: if stderr is a terminal]",
         ),
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help=HTML_HELP)] = None,
+    force: Annotated[bool, typer.Option("--force", help=FORCE_HELP)] = False,
+    format: Annotated[
+        RunFormat, typer.Option("--format", help="How the report at the end is written.")
+    ] = RunFormat.TERMINAL,
 ) -> None:
     """Watch a training script and say what makes it slow.
 
@@ -93,6 +119,7 @@ def run(
         quickfit run train.py --epochs 3
         quickfit run -m my_project.train --epochs 3
         quickfit run --steps 200 train.py
+        quickfit run --html report.html train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
@@ -112,7 +139,17 @@ def run(
     The recording goes to .quickfit/runs, which ignores itself in git; the newest 20 are kept.
     """
     from quickfit.launch.parent import Watching
+    from quickfit.launch.verdict import ReportForm
 
+    if html is not None:
+        from quickfit.report.page import check_page_file
+
+        check_page_file(html, replaces=force)
+    if turbo and memory:
+        raise UsageError(
+            "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
+            "Leave one of them out."
+        )
     limit_s = time_of("--stuck-after", stuck_after) if stuck_after is not None else None
     _start(
         words or [],
@@ -121,7 +158,9 @@ def run(
         stop=asked_stop(steps, duration),
         log_lines=log_lines,
         memory=memory,
+        turbo=turbo,
         watching=Watching(limit_s, on_stuck, on_slowdown),
+        form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from quickfit.code.module import Loop, called_name, name_of, parse_or_none
-from quickfit.code.project import Function, Project, Script
-from quickfit.code.scopes import binders_in_file, own_nodes, reads, writes
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.scopes import binders_in_file, nodes_in_scope, reads, writes
+from quickfit.code.syntax import Def, Loop, called_name, name_of, parse_or_none
 
-Scope = ast.Module | Function
+Scope = ast.Module | Def
 Line = tuple[str, int]
 _LIBRARIES = ("np", "numpy", "pd", "pandas")
 # Methods of a random generator that give floats; what they belong to is not the array.
@@ -86,7 +87,7 @@ class Arrays:
         return self._first(call.args, file, scope, depth) or here
 
     def _named(self, name: str, file: str, scope: Scope, depth: int) -> Line | None:
-        if isinstance(scope, Function):
+        if isinstance(scope, Def):
             names = [arg.arg for arg in (*scope.args.posonlyargs, *scope.args.args)]
             if name in names:
                 return self._given(scope, names.index(name), depth)
@@ -103,7 +104,7 @@ class Arrays:
                     return line
         return None
 
-    def _given(self, function: Function, place: int, depth: int) -> Line | None:
+    def _given(self, function: Def, place: int, depth: int) -> Line | None:
         """Return where the argument of a function is made, by the first call that tells."""
         for file, tree in self.trees.items():
             for node in ast.walk(tree):
@@ -114,10 +115,10 @@ class Arrays:
                         return line
         return None
 
-    def _functions(self, name: str) -> Iterator[tuple[str, Function]]:
+    def _functions(self, name: str) -> Iterator[tuple[str, Def]]:
         for file, tree in self.trees.items():
             for node in ast.walk(tree):
-                if isinstance(node, Function) and node.name == name:
+                if isinstance(node, Def) and node.name == name:
                     yield file, node
 
 
@@ -133,7 +134,7 @@ def _assignments(scope: Scope, name: str) -> Iterator[tuple[ast.expr, int]]:
 
 
 def _scope(tree: Scope, line: int) -> Scope:
-    functions = [n for n in ast.walk(tree) if isinstance(n, Function)]
+    functions = [n for n in ast.walk(tree) if isinstance(n, Def)]
     around = [n for n in functions if n.lineno <= line <= (n.end_lineno or 0)]
     return max(around, key=lambda n: n.lineno, default=tree)
 
@@ -155,12 +156,12 @@ _MAKING_MANY = {"load_data", "train_test_split"}
 MAX_DEPTH = 6
 
 
-def is_array(script: Script, value: ast.expr | None, project: Project, depth: int = 0) -> bool:
+def is_array(module: Module, value: ast.expr | None, program: Program, depth: int = 0) -> bool:
     """Tell whether an expression is an array or a tensor, and no list, table or dataset."""
     if value is None or depth > MAX_DEPTH:
         return False
     if isinstance(value, ast.Name):
-        return _is_array_name(script, value, project, depth)
+        return _is_array_name(module, value, program, depth)
     if isinstance(value, ast.Subscript):
         if name_of(value.value) in ("loc", "iloc"):
             return False  # a part of a table
@@ -168,32 +169,32 @@ def is_array(script: Script, value: ast.expr | None, project: Project, depth: in
         if isinstance(value.slice, ast.Tuple) or any(map(is_new_axis, parts)):
             return any(isinstance(p, ast.Slice) or is_new_axis(p) for p in parts)
         is_part = isinstance(value.slice, ast.Slice)
-        return is_part and is_array(script, value.value, project, depth + 1)
+        return is_part and is_array(module, value.value, program, depth + 1)
     if isinstance(value, ast.BinOp):
         sides = (value.left, value.right)
-        return any(is_array(script, side, project, depth + 1) for side in sides)
+        return any(is_array(module, side, program, depth + 1) for side in sides)
     if isinstance(value, ast.Attribute):
-        if value.attr == "values" and _has_tables(script):
+        if value.attr == "values" and _has_tables(module):
             return True
-        return _is_array_attribute(script, value, project, depth)
+        return _is_array_attribute(module, value, program, depth)
     if not isinstance(value, ast.Call):
         return False
-    if called_name(value) == "astype" and _has_tables(script):
+    if called_name(value) == "astype" and _has_tables(module):
         receiver = value.func.value if isinstance(value.func, ast.Attribute) else None
-        return is_array(script, receiver, project, depth + 1)
-    if called_name(value) in _MAKING or _is_loaded(script, value):
+        return is_array(module, receiver, program, depth + 1)
+    if called_name(value) in _MAKING or _is_loaded(module, value):
         return True
-    return _is_returned(script, value, project, depth, place=None)
+    return _is_returned(module, value, program, depth, place=None)
 
 
-def _has_tables(script: Script) -> bool:
+def _has_tables(module: Module) -> bool:
     """Tell whether a file uses pandas, whose tables have methods of the same names as arrays."""
-    names = [alias.name for node in script.all(ast.Import) for alias in node.names]
-    names += [node.module or "" for node in script.all(ast.ImportFrom)]
+    names = [alias.name for node in module.all(ast.Import) for alias in node.names]
+    names += [node.module or "" for node in module.all(ast.ImportFrom)]
     return any(name.partition(".")[0] == "pandas" for name in names)
 
 
-def _is_loaded(script: Script, call: ast.Call) -> bool:
+def _is_loaded(module: Module, call: ast.Call) -> bool:
     """Tell whether a call reads one array: `np.load` of a file whose name ends in `.npy`."""
     path = call.args[0] if called_name(call) == "load" and len(call.args) == 1 else None
     while isinstance(path, ast.BinOp | ast.Call | ast.JoinedStr):
@@ -208,21 +209,21 @@ def _is_loaded(script: Script, call: ast.Call) -> bool:
 
 
 def _is_returned(
-    script: Script, call: ast.Call, project: Project, depth: int, place: int | None
+    module: Module, call: ast.Call, program: Program, depth: int, place: int | None
 ) -> bool:
     """Tell whether a function of the file returns an array, alone or at a place of a tuple."""
-    if not isinstance(call.func, ast.Name) or len(binders_in_file(script, call.func.id)) != 1:
+    if not isinstance(call.func, ast.Name) or len(binders_in_file(module, call.func.id)) != 1:
         return False
-    found = [f for f in script.all(ast.FunctionDef) if f.name == call.func.id]
+    found = [f for f in module.all(ast.FunctionDef) if f.name == call.func.id]
     if len(found) != 1 or found[0].decorator_list:
         return False
-    nodes = list(own_nodes(*found[0].body))
+    nodes = list(nodes_in_scope(*found[0].body))
     returned = [n.value for n in nodes if isinstance(n, ast.Return)]
     if not returned or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
         return False
     if place is not None:
         returned = [_part(value, place) for value in returned]
-    return all(is_array(script, value, project, depth + 1) for value in returned)
+    return all(is_array(module, value, program, depth + 1) for value in returned)
 
 
 def _part(value: ast.expr | None, place: int) -> ast.expr | None:
@@ -236,23 +237,23 @@ def is_new_axis(part: ast.expr) -> bool:
     return is_none or name_of(part) == "newaxis"
 
 
-def _is_array_name(script: Script, name: ast.Name, project: Project, depth: int) -> bool:
+def _is_array_name(module: Module, name: ast.Name, program: Program, depth: int) -> bool:
     """Tell whether everything that a name is bound to where it is read is an array."""
-    if _is_trained_with(script, name):
+    if _is_trained_with(module, name):
         return True
-    found = bindings_near(script, name)
+    found = bindings_near(module, name)
     return bool(found) and all(
-        _is_given(script, node, project, depth)
+        _is_given(module, node, program, depth)
         if isinstance(node, ast.arg)
-        else _is_array_binding(script, node, name.id, project, depth)
+        else _is_array_binding(module, node, name.id, program, depth)
         for node in found
     )
 
 
-def _is_trained_with(script: Script, name: ast.Name) -> bool:
+def _is_trained_with(module: Module, name: ast.Name) -> bool:
     """Tell whether a function trains with a name and with labels: then it is no dataset."""
-    function = script.around(name, ast.FunctionDef)
-    calls = script.all(ast.Call, function) if function is not None else []
+    function = module.around(name, ast.FunctionDef)
+    calls = module.all(ast.Call, within=function) if function is not None else []
     return any(
         called_name(call) in ("fit", "train_on_batch")
         and len(call.args) > 1
@@ -261,25 +262,24 @@ def _is_trained_with(script: Script, name: ast.Name) -> bool:
     )
 
 
-def _is_given(script: Script, node: ast.arg, project: Project, depth: int) -> bool:
+def _is_given(module: Module, node: ast.arg, program: Program, depth: int) -> bool:
     """Tell whether every call of a function gives an array for an argument of it."""
-    function = script.around(node, ast.FunctionDef, ast.Lambda)
+    function = module.around(node, ast.FunctionDef, ast.Lambda)
     if not isinstance(function, ast.FunctionDef) or node not in function.args.args:
         return False
-    owner = script.parent(function)
+    owner = module.parent(function)
     is_method = isinstance(owner, ast.ClassDef)
     is_made = isinstance(owner, ast.ClassDef) and function.name == "__init__"
     name = owner.name if is_made and isinstance(owner, ast.ClassDef) else function.name
     place = function.args.args.index(node) - is_method
     calls = [
         (other, call)
-        for file in project.files
-        if (other := project.script(file)) is not None
+        for other in program.modules()
         for call in other.all(ast.Call)
         if called_name(call) == name
     ]
     given = [(s, _argument(call, place, node.arg)) for s, call in calls]
-    return bool(given) and all(is_array(s, value, project, depth + 1) for s, value in given)
+    return bool(given) and all(is_array(s, value, program, depth + 1) for s, value in given)
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
@@ -290,27 +290,27 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     return named if named is not None else call.args[place] if place < len(call.args) else None
 
 
-def _is_array_attribute(script: Script, node: ast.Attribute, project: Project, depth: int) -> bool:
+def _is_array_attribute(module: Module, node: ast.Attribute, program: Program, depth: int) -> bool:
     """Tell whether `self.x` is set once in its class, to an array."""
-    owner = script.around(node, ast.ClassDef)
+    owner = module.around(node, ast.ClassDef)
     if owner is None or not isinstance(node.value, ast.Name) or node.value.id != "self":
         return False
     stores = [
         part
-        for part in script.all(ast.Attribute)
+        for part in module.all(ast.Attribute)
         if part.attr == node.attr and not isinstance(part.ctx, ast.Load)
     ]
-    if len(stores) != 1 or not script.is_in(stores[0], owner):
+    if len(stores) != 1 or not module.is_in(stores[0], owner):
         return False
-    return is_array(script, _value_of(script, stores[0]), project, depth + 1)
+    return is_array(module, _value_of(module, stores[0]), program, depth + 1)
 
 
-def _value_of(script: Script, target: ast.AST) -> ast.expr | None:
+def _value_of(module: Module, target: ast.AST) -> ast.expr | None:
     """Return what is assigned to a target, alone or as one of several."""
-    parent = script.parent(target)
+    parent = module.parent(target)
     if isinstance(parent, ast.Assign):
         return parent.value
-    assign = script.parent(parent) if isinstance(parent, ast.Tuple) else None
+    assign = module.parent(parent) if isinstance(parent, ast.Tuple) else None
     values = assign.value if isinstance(assign, ast.Assign) else None
     if not isinstance(parent, ast.Tuple) or not isinstance(values, ast.Tuple):
         return None
@@ -318,29 +318,29 @@ def _value_of(script: Script, target: ast.AST) -> ast.expr | None:
     return next((value for part, value in pairs if part is target), None)
 
 
-def bindings_near(script: Script, name: ast.Name) -> list[ast.AST]:
+def bindings_near(module: Module, name: ast.Name) -> list[ast.AST]:
     """Return what binds a name in the function that reads it, else at the top of the file."""
-    found = binders_in_file(script, name.id)
-    function = script.around(name, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-    local = [node for node in found if function is not None and script.is_in(node, function)]
-    top = [node for node in found if script.around(node, ast.FunctionDef, ast.Lambda) is None]
+    found = binders_in_file(module, name.id)
+    function = module.around(name, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    local = [node for node in found if function is not None and module.is_in(node, function)]
+    top = [node for node in found if module.around(node, ast.FunctionDef, ast.Lambda) is None]
     return local or top
 
 
 def _is_array_binding(
-    script: Script, node: ast.AST, name: str, project: Project, depth: int
+    module: Module, node: ast.AST, name: str, program: Program, depth: int
 ) -> bool:
-    parent = script.parent(node)
+    parent = module.parent(node)
     if isinstance(parent, ast.Assign) and parent.targets == [node]:
         is_scaled = isinstance(parent.value, ast.BinOp) and any(
             isinstance(n, ast.Name) and n.id == name for n in ast.walk(parent.value)
         )
-        return is_scaled or is_array(script, parent.value, project, depth + 1)
+        return is_scaled or is_array(module, parent.value, program, depth + 1)
     if isinstance(parent, ast.AugAssign):
         return True  # the first value says what it is
     inner = parent
     while isinstance(parent, ast.Tuple):
-        parent = script.parent(parent)
+        parent = module.parent(parent)
     many = parent.value if isinstance(parent, ast.Assign) else None
     if isinstance(inner, ast.Tuple) and isinstance(parent, ast.Assign) and inner in parent.targets:
         place = inner.elts.index(node)  # type: ignore[arg-type]
@@ -348,8 +348,8 @@ def _is_array_binding(
             return False
         if isinstance(many, ast.Tuple):
             is_pair = len(many.elts) == len(inner.elts)
-            return is_pair and is_array(script, many.elts[place], project, depth + 1)
-        if isinstance(many, ast.Call) and _is_returned(script, many, project, depth, place):
+            return is_pair and is_array(module, many.elts[place], program, depth + 1)
+        if isinstance(many, ast.Call) and _is_returned(module, many, program, depth, place):
             return True
     return isinstance(many, ast.Call) and called_name(many) in _MAKING_MANY
 
@@ -361,17 +361,17 @@ _FRESH |= {"predict", "fit", "evaluate", "argmax", "argmin", "mean", "sum", "std
 _FRESH |= {"stack", "concatenate", "vstack", "hstack", "bincount", "unique", "permutation"}
 
 
-def changes_in_place(script: Script, loop: Loop, arrays: set[str]) -> bool:
+def changes_in_place(module: Module, loop: Loop, arrays: set[str]) -> bool:
     """Tell whether a loop may write into arrays of these names, or into views of them."""
-    views = _views(script, arrays)
+    views = _views(module, arrays)
     return any(
         _written_into(node) & views for statement in loop.body for node in ast.walk(statement)
     )
 
 
-def _views(script: Script, arrays: set[str]) -> set[str]:
+def _views(module: Module, arrays: set[str]) -> set[str]:
     """Return names that may share memory with arrays, by any assignment or loop of the file."""
-    pairs = [pair for node in ast.walk(script.tree) for pair in _bound_pairs(node)]
+    pairs = [pair for node in ast.walk(module.tree) for pair in _bound_pairs(node)]
     views, before = set(arrays), set[str]()
     while views != before:
         before = set(views)

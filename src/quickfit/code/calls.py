@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from quickfit.code.module import Function, Module, name_of
+from quickfit.code.module import Module
+from quickfit.code.syntax import Function, name_of
 from quickfit.code.values import UNKNOWN, Class, Frame, Group, Made, Value, Values
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from quickfit.code.graph_code import argument_for_parameter
-from quickfit.code.module import parse_or_none
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
@@ -17,21 +16,22 @@ from quickfit.code.scopes import (
     parameters,
     scope_of,
 )
+from quickfit.code.syntax import Def, parse_or_none
 
 # Bases that bring no methods that anything but the project calls.
 _PLAIN = {"object", "abc.ABC", "typing.Generic", "typing.Protocol", "tensorflow.Module"}
 
 
-def is_plain_class(scripts: Sequence[Script], owner: ast.ClassDef) -> bool:
+def is_plain_class(modules: Sequence[Module], owner: ast.ClassDef) -> bool:
     """Tell whether a class, and all that come from it, have nothing but the project's methods."""
     return all(
-        _has_plain_bases(scripts, one, []) for one in [owner, *classes_derived_from(scripts, owner)]
+        _has_plain_bases(modules, one, []) for one in [owner, *classes_derived_from(modules, owner)]
     )
 
 
-def classes_derived_from(scripts: Sequence[Script], owner: ast.ClassDef) -> list[ast.ClassDef]:
+def classes_derived_from(modules: Sequence[Module], owner: ast.ClassDef) -> list[ast.ClassDef]:
     """Return the classes of a project that come from a class, directly or through others."""
-    classes = [c for script in scripts for c in script.all(ast.ClassDef)]
+    classes = [c for module in modules for c in module.all(ast.ClassDef)]
     found = [owner]
     for one in found:
         found += [c for c in classes if c not in found and one.name in map(_last, c.bases)]
@@ -39,7 +39,7 @@ def classes_derived_from(scripts: Sequence[Script], owner: ast.ClassDef) -> list
 
 
 def _has_plain_bases(
-    scripts: Sequence[Script], owner: ast.ClassDef, seen: list[ast.ClassDef]
+    modules: Sequence[Module], owner: ast.ClassDef, seen: list[ast.ClassDef]
 ) -> bool:
     if owner in seen:
         return False
@@ -47,19 +47,19 @@ def _has_plain_bases(
     metaclasses = [k.value for k in owner.keywords if _last(k.value) == "ABCMeta"]
     if len(words) != len(metaclasses):
         return False
-    return all(_is_plain_base(scripts, owner, base, [*seen, owner]) for base in owner.bases)
+    return all(_is_plain_base(modules, owner, base, [*seen, owner]) for base in owner.bases)
 
 
 def _is_plain_base(
-    scripts: Sequence[Script], owner: ast.ClassDef, base: ast.expr, seen: list[ast.ClassDef]
+    modules: Sequence[Module], owner: ast.ClassDef, base: ast.expr, seen: list[ast.ClassDef]
 ) -> bool:
     base = base.value if isinstance(base, ast.Subscript) else base
-    script = next(s for s in scripts if owner in s.all(ast.ClassDef))
-    own = [c for s in scripts for c in s.all(ast.ClassDef) if c.name == _last(base)]
+    module = next(s for s in modules if owner in s.all(ast.ClassDef))
+    own = [c for s in modules for c in s.all(ast.ClassDef) if c.name == _last(base)]
     if own:
-        return len(own) == 1 and _has_plain_bases(scripts, own[0], seen)
+        return len(own) == 1 and _has_plain_bases(modules, own[0], seen)
     name = dotted(base)
-    return (import_path(script, name) or name) in _PLAIN
+    return (import_path(module, name) or name) in _PLAIN
 
 
 def _last(node: ast.expr) -> str:
@@ -68,59 +68,59 @@ def _last(node: ast.expr) -> str:
 
 
 Placed = ast.expr | ast.stmt
-Place = tuple[Script, Placed]
+Place = tuple[Module, Placed]
 # Numbers of Python that layers, losses and optimizers read while a step is traced.
 _SETTINGS = {"trainable", "rate", "stddev", "momentum", "l1", "l2", "beta_1", "beta_2", "clipnorm"}
 _SETTINGS |= {"clipvalue", "global_clipnorm", "weight_decay", "label_smoothing", "activation"}
 
 
-def changes_trainable(scripts: Sequence[Script], step: str) -> bool:
+def changes_trainable(modules: Sequence[Module], step: str) -> bool:
     """Tell whether `trainable` or the like may be set after a step was compiled.
 
     The step would not notice.
     """
-    places = [(script, call) for script in scripts for call in calls_of(script, step)]
-    return _may_be_set_after(scripts, places)
+    places = [(module, call) for module in modules for call in calls_of(module, step)]
+    return _may_be_set_after(modules, places)
 
 
-def changes_trainable_in(scripts: Sequence[Script], script: Script, loop: ast.For) -> bool:
+def changes_trainable_in(modules: Sequence[Module], module: Module, loop: ast.For) -> bool:
     """Tell whether `trainable` or the like may be set in a loop or after it."""
-    return _may_be_set_after(scripts, [(script, loop.body[0])])
+    return _may_be_set_after(modules, [(module, loop.body[0])])
 
 
-def _may_be_set_after(scripts: Sequence[Script], places: Sequence[Place]) -> bool:
+def _may_be_set_after(modules: Sequence[Module], places: Sequence[Place]) -> bool:
     stores = [
-        (script, node)
-        for script in scripts
-        for node in script.all(ast.Attribute)
+        (module, node)
+        for module in modules
+        for node in module.all(ast.Attribute)
         if node.attr in _SETTINGS and not isinstance(node.ctx, ast.Load)
     ]
-    for script, node in stores:
-        scope = scope_of(script, node)
-        if not isinstance(scope, Function):
-            at: list[Place] = [(script, node)]
-        elif any(is_called_in_loop(other, scope.name) for other in scripts):
+    for module, node in stores:
+        scope = scope_of(module, node)
+        if not isinstance(scope, Def):
+            at: list[Place] = [(module, node)]
+        elif any(is_called_in_loop(other, scope.name) for other in modules):
             return True
         else:
-            at = [(other, call) for other in scripts for call in calls_of(other, scope.name)]
-            at.append((script, node))
+            at = [(other, call) for other in modules for call in calls_of(other, scope.name)]
+            at.append((module, node))
         if any(_is_late(*one, *place) for one in at for place in places):
             return True
     return False
 
 
-def _is_late(script: Script, node: Placed, other: Script, step: Placed) -> bool:
+def _is_late(module: Module, node: Placed, other: Module, step: Placed) -> bool:
     """Tell whether a node stands behind a step of the same scope, or in a loop with it."""
-    if script is not other or scope_of(script, node) is not scope_of(script, step):
+    if module is not other or scope_of(module, node) is not scope_of(module, step):
         return False
-    loops = loops_around(script, node)
-    is_shared = any(loop in loops for loop in loops_around(script, step))
+    loops = loops_around(module, node)
+    is_shared = any(loop in loops for loop in loops_around(module, step))
     return is_shared or step.lineno <= node.lineno
 
 
-def calls_of(script: Script, name: str) -> Iterator[ast.Call]:
+def calls_of(module: Module, name: str) -> Iterator[ast.Call]:
     """Yield the calls of functions and methods of a name."""
-    for call in script.all(ast.Call):
+    for call in module.all(ast.Call):
         called = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
         if called == name:
             yield call
@@ -131,14 +131,14 @@ _OF_TENSORS = {"shape", "dtype"}
 MAX_DEPTH = 5
 
 
-def is_given_same_objects(scripts: Sequence[Script], function: ast.FunctionDef) -> bool:
+def is_given_same_objects(modules: Sequence[Module], function: ast.FunctionDef) -> bool:
     """Tell whether all calls of a function give it the same objects."""
     names = object_parameters(function, parameters(function))
-    calls = [(script, call) for script in scripts for call in calls_of(script, function.name)]
+    calls = [(module, call) for module in modules for call in calls_of(module, function.name)]
     for name in names:
-        given = [(script, argument_for_parameter(call, function, name)) for script, call in calls]
+        given = [(module, argument_for_parameter(call, function, name)) for module, call in calls]
         texts = {ast.unparse(value) if value is not None else "" for _, value in given}
-        if len(texts) != 1 or not all(is_same_object(scripts, *one) for one in given):
+        if len(texts) != 1 or not all(is_same_object(modules, *one) for one in given):
             return False
     return True
 
@@ -155,36 +155,36 @@ def object_parameters(function: ast.AST, names: Iterable[str]) -> list[str]:
 
 
 def is_same_object(
-    scripts: Sequence[Script], script: Script, value: ast.expr | None, depth: int = 0
+    modules: Sequence[Module], module: Module, value: ast.expr | None, depth: int = 0
 ) -> bool:
     """Tell whether an expression is one and the same object, however often it is asked."""
     if not isinstance(value, ast.Name) or depth > MAX_DEPTH:
         return False
-    scope = scope_of(script, value)
+    scope = scope_of(module, value)
     while not binders(scope, value.id) and not _is_parameter(scope, value.id):
         if isinstance(scope, ast.Module):
             return False
-        scope = scope_of(script, scope)
+        scope = scope_of(module, scope)
     found = binders(scope, value.id)
     if _is_parameter(scope, value.id):
-        assert isinstance(scope, Function)
-        calls = [(other, call) for other in scripts for call in calls_of(other, scope.name)]
+        assert isinstance(scope, Def)
+        calls = [(other, call) for other in modules for call in calls_of(other, scope.name)]
         if found or len(calls) != 1:
             return False
         return is_same_object(
-            scripts, calls[0][0], argument_for_parameter(calls[0][1], scope, value.id), depth + 1
+            modules, calls[0][0], argument_for_parameter(calls[0][1], scope, value.id), depth + 1
         )
-    is_once = len(found) == 1 and not loops_around(script, found[0])
-    return is_once and (isinstance(scope, ast.Module) or _runs_once(scripts, scope.name))
+    is_once = len(found) == 1 and not loops_around(module, found[0])
+    return is_once and (isinstance(scope, ast.Module) or _runs_once(modules, scope.name))
 
 
 def _is_parameter(scope: ast.AST, name: str) -> bool:
-    return isinstance(scope, Function) and name in parameters(scope)
+    return isinstance(scope, Def) and name in parameters(scope)
 
 
-def _runs_once(scripts: Sequence[Script], name: str) -> bool:
-    calls = [call for script in scripts for call in calls_of(script, name)]
-    return len(calls) <= 1 and not any(is_called_in_loop(script, name) for script in scripts)
+def _runs_once(modules: Sequence[Module], name: str) -> bool:
+    calls = [call for module in modules for call in calls_of(module, name)]
+    return len(calls) <= 1 and not any(is_called_in_loop(module, name) for module in modules)
 
 
 def wrapping_lines(text: str, name: str) -> list[int]:
@@ -202,7 +202,7 @@ def is_made_here(text: str, line: int) -> bool:
     tree = parse_or_none(text)
     nodes = list(ast.walk(tree)) if tree is not None else []
     for node in nodes:
-        if isinstance(node, Function) and line in (node.lineno, *_decorators(node)):
+        if isinstance(node, Def) and line in (node.lineno, *_decorators(node)):
             return any(_is_function(d) for d in node.decorator_list)
     return any(isinstance(node, ast.Lambda) and node.lineno == line for node in nodes)
 
@@ -211,11 +211,11 @@ def is_method(text: str, line: int) -> bool:
     """Tell whether the function that begins at a line is a method of a class."""
     tree = parse_or_none(text)
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)] if tree else []
-    methods = [n for c in classes for n in c.body if isinstance(n, Function)]
+    methods = [n for c in classes for n in c.body if isinstance(n, Def)]
     return any(line in (node.lineno, *_decorators(node)) for node in methods)
 
 
-def _decorators(function: Function) -> list[int]:
+def _decorators(function: Def) -> list[int]:
     return [decorator.lineno for decorator in function.decorator_list]
 
 
@@ -265,19 +265,19 @@ def tape_blocks(text: str) -> tuple[tuple[int, int], ...]:
     )
 
 
-def function_around(text: str, line: int) -> Function | None:
+def function_around(text: str, line: int) -> Def | None:
     """Return the innermost function that a line is part of, or None at the top of a file."""
     tree = parse_or_none(text)
     return innermost_function(tree, line) if tree is not None else None
 
 
-def innermost_function(tree: ast.Module, line: int) -> Function | None:
+def innermost_function(tree: ast.Module, line: int) -> Def | None:
     """Return the innermost function of a file that a line is part of, or None."""
     scope = _innermost(tree, line)
-    return scope if isinstance(scope, Function) else None
+    return scope if isinstance(scope, Def) else None
 
 
-def is_a_step(function: Function, line: int) -> bool:
+def is_a_step(function: Def, line: int) -> bool:
     """Tell whether a function is one step and can be compiled as it is.
 
     Not so where the line stands in a loop of the function: then the function is the whole
@@ -289,7 +289,7 @@ def is_a_step(function: Function, line: int) -> bool:
     return not function.decorator_list and not yields and not python_only(function)
 
 
-def is_in_loop(function: Function, line: int) -> bool:
+def is_in_loop(function: Def, line: int) -> bool:
     """Tell whether a line stands in a loop of a function."""
     loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
     return any(node.lineno <= line <= (node.end_lineno or 0) for node in loops)
@@ -315,9 +315,9 @@ def _needs_value(call: ast.expr) -> str:
     return call.attr if call.attr in _PYTHON_ONLY and owner not in ("tf", "tensorflow") else ""
 
 
-def _innermost(tree: ast.Module, line: int) -> ast.Module | Function:
+def _innermost(tree: ast.Module, line: int) -> ast.Module | Def:
     """Return the function, or the module, that holds a line."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, Function)]
+    functions = [n for n in ast.walk(tree) if isinstance(n, Def)]
     around = [n for n in functions if n.lineno <= line <= (n.end_lineno or 0)]
     return max(around, key=lambda node: node.lineno, default=tree)
 

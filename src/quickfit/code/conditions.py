@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from quickfit.code.module import FUNCTIONS, Module, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.resolver import Resolver
+from quickfit.code.syntax import FUNCTIONS, name_of, own_nodes
 from quickfit.code.values import Class, Frame, Group, Instance, Literal, Routine
 
 # Names of switches that are thrown to look at a program, not to run it.

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quickfit.code.module import called_name, is_open, keyword_value, name_of
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import (
     assigned_value,
     binders,
@@ -21,6 +21,7 @@ from quickfit.code.scopes import (
     scope_of,
     value_of,
 )
+from quickfit.code.syntax import Def, called_name, is_open, keyword_value, name_of
 from quickfit.findings import Edit
 
 # Names and calls that are followed, one after the other.
@@ -31,7 +32,7 @@ MAX_DEPTH = 5
 class WrittenConstant:
     """A constant in the text, and how many places read the name it has; 0 without a name."""
 
-    script: Script
+    module: Module
     node: ast.Constant
     reads: int = 0
 
@@ -42,11 +43,11 @@ class WrittenConstant:
 
     def edit(self, code: str) -> Edit:
         """Return the edit that puts other code in its place."""
-        return self.script.replace(self.node, code)
+        return self.module.replace(self.node, code)
 
 
 def find_constant(
-    script: Script, value: ast.expr | None, project: Project, depth: int = 0
+    module: Module, value: ast.expr | None, program: Program, depth: int = 0
 ) -> WrittenConstant | None:
     """Return where a value is written out: in place, or as the only value of a name.
 
@@ -54,45 +55,44 @@ def find_constant(
     a function that is called once and defaults of the command line are followed.
     """
     if isinstance(value, ast.Constant):
-        return WrittenConstant(script, value)
+        return WrittenConstant(module, value)
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, ast.Name):
-        return _named(script, value.id, project, depth)
+        return _named(module, value.id, program, depth)
     if isinstance(value, ast.Subscript):
-        return _entry(script, value, project, depth)
-    return _attribute(script, value, project) if isinstance(value, ast.Attribute) else None
+        return _entry(module, value, program, depth)
+    return _attribute(module, value, program) if isinstance(value, ast.Attribute) else None
 
 
-def _named(script: Script, name: str, project: Project, depth: int) -> WrittenConstant | None:
-    other = imported_from_project(script, name, project)
+def _named(module: Module, name: str, program: Program, depth: int) -> WrittenConstant | None:
+    other = imported_from_project(module, name, program)
     if other is not None:
-        found = _named(*other, project, depth + 1) if depth <= MAX_DEPTH else None
+        found = _named(*other, program, depth + 1) if depth <= MAX_DEPTH else None
         return found and WrittenConstant(
-            found.script, found.node, found.reads + len(reads_in_file(script, name))
+            found.module, found.node, found.reads + len(reads_in_file(module, name))
         )
-    value, reads = only_value_in_file(script, name), len(reads_in_file(script, name))
+    value, reads = only_value_in_file(module, name), len(reads_in_file(module, name))
     if isinstance(value, ast.Constant):
-        return WrittenConstant(script, value, reads)
-    place = argument_of_only_call(script, name, project)
-    found = find_constant(*place, project, depth + 1) if place is not None else None
+        return WrittenConstant(module, value, reads)
+    place = argument_of_only_call(module, name, program)
+    found = find_constant(*place, program, depth + 1) if place is not None else None
     # Without a name of its own the constant is read as often as the argument is.
-    return found and WrittenConstant(found.script, found.node, max(found.reads, 1) + reads - 1)
+    return found and WrittenConstant(found.module, found.node, max(found.reads, 1) + reads - 1)
 
 
 def argument_of_only_call(
-    script: Script, name: str, project: Project
-) -> tuple[Script, ast.expr] | None:
+    module: Module, name: str, program: Program
+) -> tuple[Module, ast.expr] | None:
     """Return what the only call of a function gives for the argument of a name."""
-    found = binders_in_file(script, name)
+    found = binders_in_file(module, name)
     argument_node = found[0] if len(found) == 1 else None
-    function = script.around(found[0], ast.FunctionDef) if found else None
+    function = module.around(found[0], ast.FunctionDef) if found else None
     if not isinstance(argument_node, ast.arg) or function is None:
         return None
     calls = [
         (other, call)
-        for file in project.files
-        if (other := project.script(file)) is not None
+        for other in program.modules()
         for call in other.all(ast.Call)
         if called_name(call) == function.name
     ]
@@ -106,33 +106,33 @@ def argument_of_only_call(
 
 
 def _entry(
-    script: Script, value: ast.Subscript, project: Project, depth: int
+    module: Module, value: ast.Subscript, program: Program, depth: int
 ) -> WrittenConstant | None:
     """Return where `CFG["size"]` is written in the one dict of that name."""
     if not isinstance(value.value, ast.Name) or not isinstance(value.slice, ast.Constant):
         return None
     name = value.value.id
-    given = argument_of_only_call(script, name, project)
-    if given is not None and isinstance(given[1], ast.Name) and not _is_changed(script, name):
+    given = argument_of_only_call(module, name, program)
+    if given is not None and isinstance(given[1], ast.Name) and not _is_changed(module, name):
         there = ast.Subscript(given[1], value.slice, ast.Load())
-        found = find_constant(given[0], there, project, depth + 1)
-        reads = _reads_entry(script, name, value.slice.value)
-        return found and WrittenConstant(found.script, found.node, max(found.reads - 1, 0) + reads)
-    owner, known = imported_from_project(script, name, project) or (script, name)
+        found = find_constant(given[0], there, program, depth + 1)
+        reads = _reads_entry(module, name, value.slice.value)
+        return found and WrittenConstant(found.module, found.node, max(found.reads - 1, 0) + reads)
+    owner, known = imported_from_project(module, name, program) or (module, name)
     table = only_value_in_file(owner, known)
-    if not isinstance(table, ast.Dict) or _is_changed(script, name) or _is_changed(owner, known):
+    if not isinstance(table, ast.Dict) or _is_changed(module, name) or _is_changed(owner, known):
         return None
     for key, entry in zip(table.keys, table.values, strict=True):
         if isinstance(key, ast.Constant) and key.value == value.slice.value:
-            reads = sum(_reads_entry(s, n, key.value) for s, n in {(script, name), (owner, known)})
+            reads = sum(_reads_entry(s, n, key.value) for s, n in {(module, name), (owner, known)})
             return WrittenConstant(owner, entry, reads) if isinstance(entry, ast.Constant) else None
     return None
 
 
-def _is_changed(script: Script, name: str) -> bool:
+def _is_changed(module: Module, name: str) -> bool:
     """Tell whether an entry of a dict is set, or the dict is handed to code that may set one."""
-    for node in reads_in_file(script, name):
-        parent = script.parent(node)
+    for node in reads_in_file(module, name):
+        parent = module.parent(node)
         if isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load):
             return True
         if isinstance(parent, ast.Attribute) and parent.attr in ("update", "pop", "setdefault"):
@@ -140,51 +140,50 @@ def _is_changed(script: Script, name: str) -> bool:
     return False
 
 
-def _reads_entry(script: Script, name: str, key: object) -> int:
-    parents = [script.parent(node) for node in reads_in_file(script, name)]
+def _reads_entry(module: Module, name: str, key: object) -> int:
+    parents = [module.parent(node) for node in reads_in_file(module, name)]
     whole = sum(not isinstance(parent, ast.Subscript) for parent in parents)
     slices = [p.slice for p in parents if isinstance(p, ast.Subscript)]
     return whole + sum(isinstance(s, ast.Constant) and s.value == key for s in slices)
 
 
-def _attribute(script: Script, value: ast.Attribute, project: Project) -> WrittenConstant | None:
+def _attribute(module: Module, value: ast.Attribute, program: Program) -> WrittenConstant | None:
     """Return where `args.size` or `self.size` gets its only value."""
     if not isinstance(value.value, ast.Name):
         return None
     stores = [
         node
-        for file in project.files
-        if (other := project.script(file)) is not None
+        for other in program.modules()
         for node in other.all(ast.Attribute)
         if node.attr == value.attr and not isinstance(node.ctx, ast.Load)
     ]
-    reads = sum(node.attr == value.attr for node in script.all(ast.Attribute)) - len(stores)
+    reads = sum(node.attr == value.attr for node in module.all(ast.Attribute)) - len(stores)
     if value.value.id == "self":
-        found = _of_class(script, value, stores)
+        found = _of_class(module, value, stores)
     else:
-        made = only_value_in_file(script, value.value.id) if not stores else None
-        found = _default(script, value.attr) if _is_parsed(made) else _of_made(script, made, value)
-    return WrittenConstant(script, found, reads) if found is not None else None
+        made = only_value_in_file(module, value.value.id) if not stores else None
+        found = _default(module, value.attr) if _is_parsed(made) else _of_made(module, made, value)
+    return WrittenConstant(module, found, reads) if found is not None else None
 
 
 def _of_class(
-    script: Script, value: ast.Attribute, stores: list[ast.Attribute]
+    module: Module, value: ast.Attribute, stores: list[ast.Attribute]
 ) -> ast.Constant | None:
     """Return the constant that a class, or one assignment to `self`, gives to an attribute."""
-    owner = script.around(value, ast.ClassDef)
+    owner = module.around(value, ast.ClassDef)
     if owner is None:
         return None
     names = [n for s in owner.body if isinstance(s, ast.Assign) for n in s.targets]
     given: list[ast.AST] = [*stores, *(n for n in names if name_of(n) == value.attr)]
-    found = assigned_value(script, given[0]) if len(given) == 1 else None
+    found = assigned_value(module, given[0]) if len(given) == 1 else None
     return found if isinstance(found, ast.Constant) else None
 
 
-def _of_made(script: Script, made: ast.expr | None, value: ast.Attribute) -> ast.Constant | None:
+def _of_made(module: Module, made: ast.expr | None, value: ast.Attribute) -> ast.Constant | None:
     """Return the default of an attribute of `Config()`, which is made without arguments."""
     if not isinstance(made, ast.Call) or made.args or made.keywords:
         return None
-    owners = [owner for owner in script.all(ast.ClassDef) if owner.name == called_name(made)]
+    owners = [owner for owner in module.all(ast.ClassDef) if owner.name == called_name(made)]
     body = owners[0].body if len(owners) == 1 and not owners[0].bases else []
     found = [s.value for s in body if isinstance(s, ast.AnnAssign) and _sets(s, value.attr)]
     return found[0] if len(found) == 1 and isinstance(found[0], ast.Constant) else None
@@ -198,16 +197,16 @@ def _is_parsed(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Call) and called_name(value) in ("parse_args", "get_args", "parse")
 
 
-def _default(script: Script, name: str) -> ast.Constant | None:
+def _default(module: Module, name: str) -> ast.Constant | None:
     """Return the default of the option of the command line that has a name."""
-    found = [call for call in _options(script) if _option(call) == name]
+    found = [call for call in _options(module) if _option(call) == name]
     default = keyword_value(found[0], "default") if len(found) == 1 else None
     return default if isinstance(default, ast.Constant) else None
 
 
-def _options(script: Script) -> Iterator[ast.Call]:
+def _options(module: Module) -> Iterator[ast.Call]:
     return (
-        call for call in script.all(ast.Call) if called_name(call) == "add_argument" and call.args
+        call for call in module.all(ast.Call) if called_name(call) == "add_argument" and call.args
     )
 
 
@@ -230,54 +229,54 @@ class PythonNumbers:
         scripts: all files of the project.
     """
 
-    def __init__(self, scripts: Sequence[Script]) -> None:
-        self._scripts = scripts
+    def __init__(self, modules: Sequence[Module]) -> None:
+        self._scripts = modules
         self._open: set[tuple[int, str]] = set()
 
-    def is_number(self, script: Script, value: ast.expr | None) -> bool:
+    def is_number(self, module: Module, value: ast.expr | None) -> bool:
         """Tell whether an expression is certainly arithmetic of Python's numbers."""
         if isinstance(value, ast.Name):
-            return self._is_name(script, value)
+            return self._is_name(module, value)
         if isinstance(value, ast.BinOp):
-            return self.is_number(script, value.left) and self.is_number(script, value.right)
+            return self.is_number(module, value.left) and self.is_number(module, value.right)
         if isinstance(value, ast.IfExp):
-            return self.is_number(script, value.body) and self.is_number(script, value.orelse)
+            return self.is_number(module, value.body) and self.is_number(module, value.orelse)
         if isinstance(value, ast.UnaryOp):
-            return isinstance(value.op, ast.USub) and self.is_number(script, value.operand)
+            return isinstance(value.op, ast.USub) and self.is_number(module, value.operand)
         if isinstance(value, ast.Call):
-            return self._is_call(script, value)
+            return self._is_call(module, value)
         if isinstance(value, ast.Attribute):
             return dotted(value).startswith("self.") and self._is_attribute(value.attr)
         return isinstance(value, ast.Constant) and type(value.value) in (int, float)
 
-    def _is_name(self, script: Script, name: ast.Name) -> bool:
-        scope = scope_of(script, name)
+    def _is_name(self, module: Module, name: ast.Name) -> bool:
+        scope = scope_of(module, name)
         found = binders(scope, name.id)
-        if isinstance(scope, Function) and name.id in parameters(scope):
+        if isinstance(scope, Def) and name.id in parameters(scope):
             return not found and self._is_given(scope, name.id)
         if not found and not isinstance(scope, ast.Module):
-            scope, found = script.tree, binders(script.tree, name.id)
+            scope, found = module.tree, binders(module.tree, name.id)
         key = (id(scope), name.id)
         if key in self._open:
             return True  # `step = step + 1`: the other values tell
         self._open.add(key)
-        is_number = bool(found) and all(self._is_binder(script, node) for node in found)
+        is_number = bool(found) and all(self._is_binder(module, node) for node in found)
         self._open.discard(key)
         return is_number
 
-    def _is_binder(self, script: Script, node: ast.AST) -> bool:
+    def _is_binder(self, module: Module, node: ast.AST) -> bool:
         """Tell whether what binds a name gives it a number."""
-        parent = script.parent(node)
+        parent = module.parent(node)
         if isinstance(parent, ast.AugAssign):
-            return self.is_number(script, parent.value)
+            return self.is_number(module, parent.value)
         if isinstance(parent, ast.For):
             return parent.target is node and _called_path(parent.iter) in ("range", "trange")
-        whole = script.parent(parent) if isinstance(parent, ast.Tuple) else None
+        whole = module.parent(parent) if isinstance(parent, ast.Tuple) else None
         if isinstance(whole, ast.For) and isinstance(parent, ast.Tuple):
             return _called_path(whole.iter) == "enumerate" and parent.elts[0] is node
-        return self.is_number(script, value_of(script, node))
+        return self.is_number(module, value_of(module, node))
 
-    def _is_given(self, function: Function, name: str) -> bool:
+    def _is_given(self, function: Def, name: str) -> bool:
         """Tell whether every call gives a number for a parameter."""
         from quickfit.code.graph_code import argument_for_parameter
 
@@ -286,18 +285,18 @@ class PythonNumbers:
             return True
         self._open.add(key)
         calls = [
-            (script, argument_for_parameter(call, function, name))
-            for script in self._scripts
-            for call in script.all(ast.Call)
+            (module, argument_for_parameter(call, function, name))
+            for module in self._scripts
+            for call in module.all(ast.Call)
             if dotted(call.func).rpartition(".")[2] == function.name
         ]
         is_number = bool(calls) and all(self.is_number(*call) for call in calls)
         self._open.discard(key)
         return is_number
 
-    def _is_call(self, script: Script, call: ast.Call) -> bool:
+    def _is_call(self, module: Module, call: ast.Call) -> bool:
         name = dotted(call.func)
-        if import_path(script, name).startswith("math.") or name in _BUILTINS:
+        if import_path(module, name).startswith("math.") or name in _BUILTINS:
             return True
         own = [
             (other, function)
@@ -318,28 +317,28 @@ class PythonNumbers:
             return True
         self._open.add(key)
         stores = [
-            (script, node)
-            for script in self._scripts
-            for node in script.all(ast.Attribute)
+            (module, node)
+            for module in self._scripts
+            for node in module.all(ast.Attribute)
             if node.attr == name and not isinstance(node.ctx, ast.Load)
         ]
-        values = [self._is_binder(script, node) for script, node in stores]
+        values = [self._is_binder(module, node) for module, node in stores]
         is_given = all(values) or self._are_from_classes(stores)
         self._open.discard(key)
         return bool(stores) and is_given
 
-    def _are_from_classes(self, stores: Sequence[tuple[Script, ast.Attribute]]) -> bool:
+    def _are_from_classes(self, stores: Sequence[tuple[Module, ast.Attribute]]) -> bool:
         """Tell whether an attribute is what the class is given when an object is made."""
-        return all(self._is_from_class(script, node) for script, node in stores)
+        return all(self._is_from_class(module, node) for module, node in stores)
 
-    def _is_from_class(self, script: Script, node: ast.Attribute) -> bool:
+    def _is_from_class(self, module: Module, node: ast.Attribute) -> bool:
         from quickfit.code.graph_code import argument_for_parameter
 
-        maker, value = scope_of(script, node), value_of(script, node)
-        owner = script.parent(maker)
+        maker, value = scope_of(module, node), value_of(module, node)
+        owner = module.parent(maker)
         if not isinstance(owner, ast.ClassDef) or not isinstance(value, ast.Name):
-            return self._is_binder(script, node)
-        assert isinstance(maker, Function)
+            return self._is_binder(module, node)
+        assert isinstance(maker, Def)
         given = [
             (other, argument_for_parameter(call, maker, value.id))
             for other in self._scripts

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quickfit.code.calls import assigned_to_self, default_of_parameter, position_of_parameter
-from quickfit.code.module import Module, argument, keyword_value, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import argument, keyword_value, name_of, own_nodes
 from quickfit.code.values import Computed, Group, Instance, Made, Routine, Value
 
 MAX_DEPTH = 16

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 
 from quickfit.code.calls import default_of_parameter, is_hidden_in_spread, position_of_parameter
 from quickfit.code.conditions import Reach
-from quickfit.code.module import FUNCTIONS, Module, argument, keyword_value
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Script
 from quickfit.code.scopes import (
     binders,
     binders_in_file,
     binding_in_block,
     dotted,
     import_path,
-    own_nodes,
+    nodes_in_scope,
     reads_of_assignment,
     scope_of,
     target_of,
     value_of,
     value_of_statement,
 )
+from quickfit.code.syntax import FUNCTIONS, argument, keyword_value, names_in
 from quickfit.code.values import Frame, Item, Made, Routine, Value
 
 
@@ -397,11 +397,11 @@ class LocalChain:
         return all(step.is_private or (keeps_count and step.is_counted) for step in steps)
 
 
-def method_call_at(script: Script, line: int, method: str) -> ast.Call | None:
+def method_call_at(module: Module, line: int, method: str) -> ast.Call | None:
     """Return the only call of `.method(...)` whose name stands on a line."""
     named = [
         call
-        for call in script.all(ast.Call)
+        for call in module.all(ast.Call)
         if isinstance(call.func, ast.Attribute) and call.func.attr == method
     ]
     on_line = [call for call in named if call.func.end_lineno == line]
@@ -410,27 +410,27 @@ def method_call_at(script: Script, line: int, method: str) -> ast.Call | None:
     return found[0] if len(found) == 1 else None
 
 
-def chain_at(script: Script, line: int, method: str) -> tuple[LocalChain, int] | None:
+def chain_at(module: Module, line: int, method: str) -> tuple[LocalChain, int] | None:
     """Return the chain that the call of a method at a line is part of, and its place there."""
-    call = method_call_at(script, line, method)
+    call = method_call_at(module, line, method)
     if call is None:
         return None
-    chain = chain_of(script, call)
+    chain = chain_of(module, call)
     return chain, chain.index(call)
 
 
-def chain_of(script: Script, call: ast.Call) -> LocalChain:
+def chain_of(module: Module, call: ast.Call) -> LocalChain:
     """Return the chain that a call of a dataset's method is part of, as far as the text tells."""
     calls = [call]
-    before = _before(script, call)
+    before = _before(module, call)
     while isinstance(before, ast.Call) and len(calls) < MAX_STEPS:
         calls.insert(0, before)
-        before = _before(script, before)
-    after = _after(script, call)
+        before = _before(module, before)
+    after = _after(module, call)
     while after is not None and after not in calls and len(calls) < MAX_STEPS:
         calls.append(after)
-        after = _after(script, after)
-    return LocalChain(_receiver(calls[0]), tuple(_step(script, one) for one in calls))
+        after = _after(module, after)
+    return LocalChain(_receiver(calls[0]), tuple(_step(module, one) for one in calls))
 
 
 def _method(call: ast.AST) -> str:
@@ -444,57 +444,57 @@ def _receiver(call: ast.Call) -> ast.expr:
     return call.func.value
 
 
-def _before(script: Script, call: ast.Call) -> ast.Call | None:
+def _before(module: Module, call: ast.Call) -> ast.Call | None:
     """Return the operation that a call is made on, also through a name."""
     value: ast.expr | None = _receiver(call)
     if isinstance(value, ast.Name):
-        statement = binding_in_block(script, value)
+        statement = binding_in_block(module, value)
         value = value_of_statement(statement) if statement is not None else None
     return value if isinstance(value, ast.Call) and _method(value) else None
 
 
-def _after(script: Script, call: ast.Call) -> ast.Call | None:
+def _after(module: Module, call: ast.Call) -> ast.Call | None:
     """Return the operation on what a call gives; None where there are several or none."""
-    user = _call_on(script, call)
+    user = _call_on(module, call)
     if user is not None:
         return user if _method(user) else None
-    statement = script.statement(call)
+    statement = module.statement(call)
     if value_of_statement(statement) is not call or target_of(statement) is None:
         return None
     readers = [
         name
-        for name in reads_of_assignment(script, statement) or ()
-        if not asks_length(script, name)
+        for name in reads_of_assignment(module, statement) or ()
+        if not asks_length(module, name)
     ]
-    calls = [_call_on(script, name) for name in readers]
+    calls = [_call_on(module, name) for name in readers]
     if len(calls) != 1 or calls[0] is None or not _method(calls[0]):
         return None
     # In another block it may run never, or more than once.
-    other = script.statement(calls[0])
-    return calls[0] if other in script.block(statement) else None
+    other = module.statement(calls[0])
+    return calls[0] if other in module.block(statement) else None
 
 
-def _call_on(script: Script, value: ast.expr) -> ast.Call | None:
+def _call_on(module: Module, value: ast.expr) -> ast.Call | None:
     """Return the call of a method of a value: `value.method(...)`."""
-    attribute = script.parent(value)
-    call = script.parent(attribute) if isinstance(attribute, ast.Attribute) else None
+    attribute = module.parent(value)
+    call = module.parent(attribute) if isinstance(attribute, ast.Attribute) else None
     is_called = isinstance(call, ast.Call) and call.func is attribute
     return call if is_called and isinstance(call, ast.Call) else None
 
 
-def _step(script: Script, call: ast.Call) -> ChainStep:
-    name, statement = _method(call), script.statement(call)
-    if _call_on(script, call) is not None:
+def _step(module: Module, call: ast.Call) -> ChainStep:
+    name, statement = _method(call), module.statement(call)
+    if _call_on(module, call) is not None:
         return ChainStep(name, call, is_private=True, is_counted=True)
     is_named = value_of_statement(statement) is call and target_of(statement) is not None
-    readers = (reads_of_assignment(script, statement) if is_named else None) or []
-    others = [reader for reader in readers if not asks_length(script, reader)]
+    readers = (reads_of_assignment(module, statement) if is_named else None) or []
+    others = [reader for reader in readers if not asks_length(module, reader)]
     return ChainStep(name, call, is_private=len(readers) == 1, is_counted=len(others) == 1)
 
 
-def asks_length(script: Script, name: ast.Name) -> bool:
+def asks_length(module: Module, name: ast.Name) -> bool:
     """Tell whether a dataset is only asked how many elements it has."""
-    parent = script.parent(name)
+    parent = module.parent(name)
     if isinstance(parent, ast.Call):
         return isinstance(parent.func, ast.Name) and parent.func.id == "len"
     return isinstance(parent, ast.Attribute) and parent.attr == "cardinality"
@@ -504,44 +504,44 @@ _DIRECTORY_READERS = ("image_dataset_from_directory", "text_dataset_from_directo
 _RANDOM_WORDS = ("shuffle", "random", "sample_from_datasets")
 
 
-def is_surely_dataset(script: Script, value: ast.expr, depth: int = 0) -> bool:
+def is_surely_dataset(module: Module, value: ast.expr, depth: int = 0) -> bool:
     """Tell whether an expression is certainly a `tf.data` dataset."""
     if depth > 10:
         return False
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-        return _gives_dataset(script, value.func.id, depth)
+        return _gives_dataset(module, value.func.id, depth)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        path = import_path(script, dotted(value.func))
+        path = import_path(module, dotted(value.func))
         if path.startswith("tensorflow.data.") or path.endswith(_DIRECTORY_READERS):
             return True
         is_stage = value.func.attr in METHODS
-        return is_stage and is_surely_dataset(script, value.func.value, depth + 1)
+        return is_stage and is_surely_dataset(module, value.func.value, depth + 1)
     if not isinstance(value, ast.Name):
         return False
-    found = _values_of_name(script, value)
-    first = [v for v in found if v is not None and value.id not in _names(v)]
+    found = _values_of_name(module, value)
+    first = [v for v in found if v is not None and value.id not in names_in(v)]
     return (
         len(first) >= 1
         and None not in found
-        and all(is_surely_dataset(script, v, depth + 1) for v in first)
+        and all(is_surely_dataset(module, v, depth + 1) for v in first)
     )
 
 
-def _gives_dataset(script: Script, name: str, depth: int) -> bool:
+def _gives_dataset(module: Module, name: str, depth: int) -> bool:
     """Tell whether a function of the file returns a dataset, wherever it returns."""
-    found = [f for f in script.all(ast.FunctionDef) if f.name == name]
-    if len(found) != 1 or found[0].decorator_list or len(binders_in_file(script, name)) != 1:
+    found = [f for f in module.all(ast.FunctionDef) if f.name == name]
+    if len(found) != 1 or found[0].decorator_list or len(binders_in_file(module, name)) != 1:
         return False
-    nodes = list(own_nodes(*found[0].body))
+    nodes = list(nodes_in_scope(*found[0].body))
     if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
         return False
     returned = [n.value for n in nodes if isinstance(n, ast.Return)]
     return bool(returned) and all(
-        value is not None and is_surely_dataset(script, value, depth + 1) for value in returned
+        value is not None and is_surely_dataset(module, value, depth + 1) for value in returned
     )
 
 
-def is_shuffled(script: Script, value: ast.expr) -> bool:
+def is_shuffled(module: Module, value: ast.expr) -> bool:
     """Tell whether the order or the content of a dataset may be random."""
     waiting, seen = [value], set()
     while waiting:
@@ -552,18 +552,14 @@ def is_shuffled(script: Script, value: ast.expr) -> bool:
         for name in (n for n in ast.walk(node) if isinstance(n, ast.Name)):
             if name.id not in seen:
                 seen.add(name.id)
-                waiting += [v for v in _values_of_name(script, name) if v is not None]
-                functions = [f for f in script.all(ast.FunctionDef) if f.name == name.id]
+                waiting += [v for v in _values_of_name(module, name) if v is not None]
+                functions = [f for f in module.all(ast.FunctionDef) if f.name == name.id]
                 if any(word in ast.unparse(f) for f in functions for word in _RANDOM_WORDS):
                     return True
     return False
 
 
-def _values_of_name(script: Script, name: ast.Name) -> list[ast.expr | None]:
-    scope = scope_of(script, name)
-    found = binders(scope, name.id) or binders(script.tree, name.id)
-    return [value_of(script, node) for node in found]
-
-
-def _names(value: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+def _values_of_name(module: Module, name: ast.Name) -> list[ast.expr | None]:
+    scope = scope_of(module, name)
+    found = binders(scope, name.id) or binders(module.tree, name.id)
+    return [value_of(module, node) for node in found]

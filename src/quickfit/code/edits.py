@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 import io
 import re
+import textwrap
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from quickfit.code.module import ParsedFile, is_open, keyword_value
+from quickfit.code.syntax import is_open, keyword_value
 from quickfit.findings import Change, Edit, Fix, Hunk, Position
+
+if TYPE_CHECKING:
+    from quickfit.code.module import Module
 
 __all__ = [
     "Change",
@@ -196,7 +201,7 @@ class _Arguments:
 
 
 def with_keyword(
-    file: ParsedFile, call: ast.Call, name: str, value: str, *, is_by_name_only: bool = False
+    file: Module, call: ast.Call, name: str, value: str, *, is_by_name_only: bool = False
 ) -> Edit | None:
     """Return the edit that gives a call `name=value`, laid out as its other arguments are.
 
@@ -238,7 +243,7 @@ def with_keyword(
     return Edit(file.path, last.end, behind, f",{comment[0]}{space}{name}={value}")
 
 
-def _space_before(file: ParsedFile, written: _Arguments) -> str:
+def _space_before(file: Module, written: _Arguments) -> str:
     """Return the white space that stands in front of an argument of a call, without comments."""
     *before, last = written.parts
     begin = (before[-1].comma or before[-1].end) if before else written.begin
@@ -248,7 +253,7 @@ def _space_before(file: ParsedFile, written: _Arguments) -> str:
     return gap if before else " "
 
 
-def remove_keywords(file: ParsedFile, call: ast.Call, names: set[str]) -> tuple[Edit, ...]:
+def remove_keywords(file: Module, call: ast.Call, names: set[str]) -> tuple[Edit, ...]:
     """Return the edits that take keywords out of a call, with their commas.
 
     Lines that an argument has for itself go with it, and with the comment behind it. None where
@@ -262,7 +267,7 @@ def remove_keywords(file: ParsedFile, call: ast.Call, names: set[str]) -> tuple[
     return tuple(_without(file, written, first, last) for first, last in _runs(gone))
 
 
-def rename_keyword(file: ParsedFile, call: ast.Call, name: str, other: str) -> Edit | None:
+def rename_keyword(file: Module, call: ast.Call, name: str, other: str) -> Edit | None:
     """Return the edit that gives a keyword of a call another name."""
     for keyword in call.keywords:
         if keyword.arg == name:
@@ -282,7 +287,7 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _without(file: ParsedFile, written: _Arguments, first: int, last: int) -> Edit:
+def _without(file: Module, written: _Arguments, first: int, last: int) -> Edit:
     """Return the edit that takes away the arguments from one to another."""
     parts = written.parts
     begin, end = parts[first].begin, parts[last].end
@@ -304,14 +309,14 @@ def _without(file: ParsedFile, written: _Arguments, first: int, last: int) -> Ed
     return Edit(file.path, begin, written.end if is_end else behind, "")
 
 
-def _has_lines(file: ParsedFile, begin: Position, end: Position) -> bool:
+def _has_lines(file: Module, begin: Position, end: Position) -> bool:
     """Tell whether a piece of text has its lines for itself, but for a comment behind it."""
     before = file.lines[begin[0] - 1][: begin[1]].strip()
     behind = file.lines[end[0] - 1][end[1] :].strip()
     return not before and (not behind or behind.startswith("#"))
 
 
-def _arguments(file: ParsedFile, call: ast.Call) -> _Arguments | None:
+def _arguments(file: Module, call: ast.Call) -> _Arguments | None:
     """Return how the arguments of a call are written; None where the text has something else."""
     code, (line, column) = file.code(call), file.begin(call)
     # Brackets around it: the lines of a chain may be indented in any way.
@@ -353,3 +358,33 @@ def _depth(token: tokenize.TokenInfo) -> int:
     if token.type != tokenize.OP:
         return 0
     return (token.string in ")]}") - (token.string in "([{")
+
+
+# -- code from code -----------------------------------------------------------------------------
+
+# Longer lines are hard to read side by side.
+WIDTH = 88
+
+
+def code_with_replaced(module: Module, node: ast.AST, codes: Mapping[ast.expr, str]) -> str:
+    """Return the text of a node, as the user wrote it, with expressions replaced."""
+    first = module.begin(node)
+    edits = []
+    for inner, code in codes.items():
+        begin, end = module.begin(inner), module.end(inner)
+        edits.append(Edit(module.path, _relative(begin, first), _relative(end, first), code))
+    return apply_edits(module.code(node), edits)
+
+
+def call_code(name: str, given: Sequence[str], indent: str) -> str:
+    """Return a call, over several lines where one would be too long."""
+    line = f"{name}({', '.join(given)})"
+    if len(indent) + len(line) <= WIDTH and "\n" not in line:
+        return line
+    rows = [textwrap.indent(f"{one},", "    ") for one in given]
+    return "\n".join([f"{name}(", *rows, ")"])
+
+
+def _relative(position: tuple[int, int], first: tuple[int, int]) -> tuple[int, int]:
+    line = position[0] - first[0] + 1
+    return line, position[1] - first[1] if line == 1 else position[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from quickfit import trust
@@ -22,10 +22,10 @@ MAX_MENTIONS = 40
 class Files:
     """Texts of a program, by path; parsed files are kept while there is room."""
 
-    def __init__(self, paths: Iterable[str], texts: dict[str, str] | None = None) -> None:
+    def __init__(self, paths: Iterable[str], texts: Mapping[str, str] | None = None) -> None:
         self.paths = list(dict.fromkeys(paths))
         self._known = set(self.paths)
-        self._texts = dict(texts or {})
+        self._texts = {path: _with_unix_ends(text) for path, text in (texts or {}).items()}
         self._modules: dict[str, Module] = {}
         self._bindings: dict[Module, Bindings] = {}
         self._kept_chars = 0
@@ -35,6 +35,9 @@ class Files:
             name = Path(path)
             stem = name.parent.name if name.stem == "__init__" else name.stem
             self._by_stem.setdefault(stem, []).append(path)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._known
 
     def text(self, path: str) -> str:
         """Return the text of a file, with `\\n` at its line ends.
@@ -122,11 +125,15 @@ class Files:
         return found
 
     def _has(self, path: str, *words: str) -> bool:
+        text = self.text_or_empty(path)
+        return bool(text) and all(word in text for word in words)
+
+    def text_or_empty(self, path: str) -> str:
+        """Return the text of a file; empty where it cannot be read."""
         try:
-            text = self.text(path)
+            return self.text(path)
         except SourceError:
-            return False
-        return all(word in text for word in words)
+            return ""
 
 
 def read_text(path: str) -> str:
@@ -157,7 +164,11 @@ def decode_python(path: str, data: bytes) -> str:
         text = data.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise SourceError(f"{path}: cannot be read as Python text ({error})") from error
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return _with_unix_ends(text.removeprefix("\ufeff"))
+
+
+def _with_unix_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _beside(folder: Path, parts: list[str], candidates: list[str]) -> str:

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Sequence
 
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
@@ -18,6 +18,7 @@ from quickfit.code.scopes import (
     value_of,
     writes,
 )
+from quickfit.code.syntax import Def
 
 # They keep to Python's own structures while a function is traced.
 GRAPH_BUILTINS = {
@@ -106,7 +107,7 @@ def is_settled(test: ast.expr, given: set[str], local: set[str]) -> bool:
     return isinstance(test, ast.Constant) or is_constant or is_flag
 
 
-def flags_of(function: Function) -> set[str]:
+def flags_of(function: Def) -> set[str]:
     """Return the parameters that are true or false by their defaults, and `training`."""
     args = function.args
     places = [*args.posonlyargs, *args.args]
@@ -188,12 +189,12 @@ class GraphCode:
         scripts: all files of the project.
     """
 
-    def __init__(self, scripts: Sequence[Script]) -> None:
-        self.scripts = scripts
+    def __init__(self, modules: Sequence[Module]) -> None:
+        self.modules = modules
         self.is_random = False
         self._known: dict[ast.AST, bool] = {}
 
-    def is_legal_function(self, script: Script, function: Function) -> bool:
+    def is_legal_function(self, module: Module, function: Def) -> bool:
         """Tell whether all of a function, and of what it calls, can be compiled."""
         if function in self._known:
             return self._known[function]
@@ -201,12 +202,12 @@ class GraphCode:
         defaults = [d for d in (*function.args.defaults, *function.args.kw_defaults) if d]
         self._known[function] = all(
             isinstance(d, ast.Constant | ast.Attribute) for d in defaults
-        ) and self.is_legal(script, function.body, parameters(function), flags_of(function))
+        ) and self.is_legal(module, function.body, parameters(function), flags_of(function))
         return self._known[function]
 
     def is_legal(
         self,
-        script: Script,
+        module: Module,
         body: Sequence[ast.stmt],
         given: Iterable[str],
         flags: Iterable[str] = (),
@@ -216,18 +217,18 @@ class GraphCode:
         nodes = [node for statement in body for node in ast.walk(statement)]
         return (
             not any(isinstance(node, _FORBIDDEN) for node in nodes)
-            and all(self._is_steady(script, n, local) for n in nodes)
+            and all(self._is_steady(module, n, local) for n in nodes)
             and all(
-                self._is_legal_node(script, n, body, set(given), local - set(flags)) for n in nodes
+                self._is_legal_node(module, n, body, set(given), local - set(flags)) for n in nodes
             )
         )
 
     def _is_legal_node(
-        self, script: Script, node: ast.AST, body: Sequence[ast.stmt], given: set[str],
+        self, module: Module, node: ast.AST, body: Sequence[ast.stmt], given: set[str],
         local: set[str],
     ) -> bool:  # fmt: skip
         if isinstance(node, ast.Call):
-            return self._is_legal_call(script, node, body, local)
+            return self._is_legal_call(module, node, body, local)
         if isinstance(node, ast.If | ast.IfExp):
             return is_settled(node.test, given, local)
         if isinstance(node, ast.BoolOp):
@@ -242,36 +243,36 @@ class GraphCode:
         if isinstance(node, ast.For):
             return is_unrolled(node.iter)
         if isinstance(node, ast.With):
-            return all(self._is_tape(script, item) for item in node.items)
+            return all(self._is_tape(module, item) for item in node.items)
         return True
 
-    def _is_tape(self, script: Script, item: ast.withitem) -> bool:
+    def _is_tape(self, module: Module, item: ast.withitem) -> bool:
         call = item.context_expr
-        path = import_path(script, dotted(call.func)) if isinstance(call, ast.Call) else ""
+        path = import_path(module, dotted(call.func)) if isinstance(call, ast.Call) else ""
         return path.endswith((".GradientTape", ".name_scope"))
 
     # -- calls ------------------------------------------------------------------------------
 
     def _is_legal_call(
-        self, script: Script, call: ast.Call, body: Sequence[ast.stmt], local: set[str]
+        self, module: Module, call: ast.Call, body: Sequence[ast.stmt], local: set[str]
     ) -> bool:
         name = dotted(call.func)
-        path = import_path(script, name)
+        path = import_path(module, name)
         if path.startswith(_LIBRARIES):
             self.is_random = self.is_random or is_random_path(path)
             return is_graph_path(path)
         if isinstance(call.func, ast.Call):  # `keras.losses.MeanSquaredError()(y, z)`
-            return self._is_legal_call(script, call.func, body, local)
+            return self._is_legal_call(module, call.func, body, local)
         if name in ("int", "float") and len(call.args) == 1:
             return is_static_shape(call.args[0])
         if name in GRAPH_BUILTINS and name not in local:
             return True
         if isinstance(call.func, ast.Attribute):
-            return self._is_legal_method(script, call.func, body)
-        return isinstance(call.func, ast.Name) and self._is_legal_name(script, call.func, local)
+            return self._is_legal_method(module, call.func, body)
+        return isinstance(call.func, ast.Name) and self._is_legal_name(module, call.func, local)
 
     def _is_legal_method(
-        self, script: Script, method: ast.Attribute, body: Sequence[ast.stmt]
+        self, module: Module, method: ast.Attribute, body: Sequence[ast.stmt]
     ) -> bool:
         own = self.functions(method.attr)
         if own:
@@ -282,25 +283,25 @@ class GraphCode:
             return True
         return self._are_objects(self._stores(method.attr)) and self.are_calls_legal()
 
-    def _is_legal_name(self, script: Script, callee: ast.Name, local: set[str]) -> bool:
+    def _is_legal_name(self, module: Module, callee: ast.Name, local: set[str]) -> bool:
         """Tell whether calling a name runs operations: a function, a model, a loss."""
-        if any(callee.id == c.name for s in self.scripts for c in s.all(ast.ClassDef)):
+        if any(callee.id == c.name for s in self.modules for c in s.all(ast.ClassDef)):
             return False  # a new object in every call
-        path = import_path(script, callee.id)
+        path = import_path(module, callee.id)
         own = self.functions(path.rpartition(".")[2] if path else callee.id)
         if own:
             return all(self.is_legal_function(*one) for one in own)
         if path:
             return False
-        scope = scope_of(script, callee)
+        scope = scope_of(module, callee)
         while True:
-            if isinstance(scope, Function) and callee.id in parameters(scope):
+            if isinstance(scope, Def) and callee.id in parameters(scope):
                 return self._is_model(callee.id) or self._is_given_objects(scope, callee.id)
             found = binders(scope, callee.id)
             if found or isinstance(scope, ast.Module):
-                values = [(script, value_of(script, node)) for node in found]
+                values = [(module, value_of(module, node)) for node in found]
                 return self._are_objects(values) and self.are_calls_legal()
-            scope = scope_of(script, scope)
+            scope = scope_of(module, scope)
 
     def are_calls_legal(self) -> bool:
         """Tell whether the layers and models that the project defines can all be compiled."""
@@ -309,139 +310,139 @@ class GraphCode:
 
     def _is_model(self, name: str) -> bool:
         """Tell whether the project asks such a name for its weights."""
-        attributes = (n for s in self.scripts for n in s.all(ast.Attribute))
+        attributes = (n for s in self.modules for n in s.all(ast.Attribute))
         asked = {"trainable_variables", "trainable_weights"}
         is_asked = any(n.attr in asked and dotted(n.value) == name for n in attributes)
         return is_asked and self.are_calls_legal()
 
-    def _is_given_objects(self, function: Function, name: str) -> bool:
+    def _is_given_objects(self, function: Def, name: str) -> bool:
         """Tell whether every call gives a loss or model for a parameter."""
-        values: list[tuple[Script, ast.expr | None]] = []
-        for script in self.scripts:
-            for call in script.all(ast.Call):
+        values: list[tuple[Module, ast.expr | None]] = []
+        for module in self.modules:
+            for call in module.all(ast.Call):
                 if dotted(call.func).rpartition(".")[2] == function.name:
                     given = argument_for_parameter(call, function, name)
-                    values.append((script, self._meant(script, given)))
+                    values.append((module, self._meant(module, given)))
         return self._are_objects(values) and self.are_calls_legal()
 
-    def is_object_call(self, script: Script, callee: ast.expr) -> bool:
+    def is_object_call(self, module: Module, callee: ast.expr) -> bool:
         """Tell whether what is called is a model, layer or loss, which gives tensors."""
         if isinstance(callee, ast.Attribute):
             stores = self._stores(callee.attr)
             return not self.functions(callee.attr) and self._are_objects(stores)
         if not isinstance(callee, ast.Name) or self.functions(callee.id):
             return False
-        value = self._meant(script, callee)
-        return value is not None and self._is_object(script, value)
+        value = self._meant(module, callee)
+        return value is not None and self._is_object(module, value)
 
-    def _meant(self, script: Script, value: ast.expr | None) -> ast.expr | None:
+    def _meant(self, module: Module, value: ast.expr | None) -> ast.expr | None:
         if not isinstance(value, ast.Name):
             return value
-        scope = scope_of(script, value)
-        found = binders(scope, value.id) or binders(script.tree, value.id)
-        return value_of(script, found[0]) if len(found) == 1 else None
+        scope = scope_of(module, value)
+        found = binders(scope, value.id) or binders(module.tree, value.id)
+        return value_of(module, found[0]) if len(found) == 1 else None
 
-    def _are_objects(self, values: Sequence[tuple[Script, ast.expr | None]]) -> bool:
+    def _are_objects(self, values: Sequence[tuple[Module, ast.expr | None]]) -> bool:
         return bool(values) and all(self._is_object(*one) for one in values)
 
-    def _is_object(self, script: Script, value: ast.expr | None) -> bool:
+    def _is_object(self, module: Module, value: ast.expr | None) -> bool:
         """Tell whether a value is a Keras object, one of the project's, or what was given."""
         if isinstance(value, ast.Call):
-            path = import_path(script, dotted(value.func))
+            path = import_path(module, dotted(value.func))
             if path.startswith(_LIBRARIES):
                 return True
-            alias = only_value(script, script.tree, dotted(value.func))
-            if alias is not None and import_path(script, dotted(alias)).startswith(_LIBRARIES):
+            alias = only_value(module, module.tree, dotted(value.func))
+            if alias is not None and import_path(module, dotted(alias)).startswith(_LIBRARIES):
                 return True
             name = (path or dotted(value.func)).rpartition(".")[2]
-            classes = {c.name for s in self.scripts for c in s.all(ast.ClassDef)}
+            classes = {c.name for s in self.modules for c in s.all(ast.ClassDef)}
             return name in classes or bool(self.functions(name))
         if isinstance(value, ast.Attribute):
-            return is_graph_path(import_path(script, dotted(value)))
+            return is_graph_path(import_path(module, dotted(value)))
         return isinstance(value, ast.Name) and (
-            value.id in parameters_around(script, value) or self._is_model(value.id)
+            value.id in parameters_around(module, value) or self._is_model(value.id)
         )
 
-    def functions(self, name: str) -> list[tuple[Script, Function]]:
+    def functions(self, name: str) -> list[tuple[Module, Def]]:
         """Return the project's functions and methods of a name."""
         return [
-            (script, node)
-            for script in self.scripts
-            for node in script.all(ast.FunctionDef) + script.all(ast.AsyncFunctionDef)
+            (module, node)
+            for module in self.modules
+            for node in module.all(ast.FunctionDef) + module.all(ast.AsyncFunctionDef)
             if node.name == name
         ]
 
     # -- state ------------------------------------------------------------------------------
 
-    def _is_steady(self, script: Script, node: ast.AST, local: set[str]) -> bool:
+    def _is_steady(self, module: Module, node: ast.AST, local: set[str]) -> bool:
         """Tell whether what a node reads is the same in every call."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in local:
-            return self.is_steady_name(script, node)
+            return self.is_steady_name(module, node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             if node.attr in _STEADY_ATTRIBUTES:
                 return True
-            if import_path(script, dotted(node)).startswith(_LIBRARIES):
+            if import_path(module, dotted(node)).startswith(_LIBRARIES):
                 return True
             # A method, or a property, which may compute another value each time.
             own = all(self.is_legal_function(*one) for one in self.functions(node.attr))
             return own and self._is_steady_attribute(node)
         return True
 
-    def is_steady_name(self, script: Script, node: ast.Name) -> bool:
+    def is_steady_name(self, module: Module, node: ast.Name) -> bool:
         """Tell whether a name from outside is bound once, before anything is trained."""
-        scope = scope_of(script, node)
+        scope = scope_of(module, node)
         while True:
             bound = binders(scope, node.id)
-            is_given = isinstance(scope, Function) and node.id in parameters(scope)
+            is_given = isinstance(scope, Def) and node.id in parameters(scope)
             if bound or is_given or isinstance(scope, ast.Module):
                 break
-            scope = scope_of(script, scope)
+            scope = scope_of(module, scope)
         if not bound and not is_given:
             return hasattr(builtins, node.id)
         if bound and all(isinstance(b, ast.Import | ast.ImportFrom) for b in bound):
             return not self._is_changed(node.id)
-        is_once = len(bound) + is_given == 1 and not any(loops_around(script, b) for b in bound)
+        is_once = len(bound) + is_given == 1 and not any(loops_around(module, b) for b in bound)
         # A counter, `x += 1`, and `del x` bind the name a second time.
         return is_once and not self._is_global(node.id) and not self._is_changed(node.id)
 
     def _is_global(self, name: str) -> bool:
-        nodes = (n for script in self.scripts for n in ast.walk(script.tree))
+        nodes = (n for module in self.modules for n in ast.walk(module.tree))
         return any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in nodes)
 
     def _is_steady_attribute(self, node: ast.Attribute) -> bool:
         stores = [n for _, n in self._attribute_nodes(node.attr) if not _is_load(n)]
-        is_set = any(sets_by_name(n, node.attr) for s in self.scripts for n in ast.walk(s.tree))
+        is_set = any(sets_by_name(n, node.attr) for s in self.modules for n in ast.walk(s.tree))
         is_made = all(self._is_in_maker(n) for n in stores)
         return is_made and not is_set and not self._is_changed(node.attr)
 
     def _is_changed(self, name: str) -> bool:
         """Tell whether a list or dict of a name is changed inside a loop or a function."""
-        for script in self.scripts:
-            for node in ast.walk(script.tree):
+        for module in self.modules:
+            for node in ast.walk(module.tree):
                 held = changed_container(node)
                 if held is None or dotted(held).rpartition(".")[2] != name:
                     continue
-                scope = scope_of(script, node)
+                scope = scope_of(module, node)
                 is_early = isinstance(scope, ast.Module) or scope.name in _MAKERS
-                if not is_early or loops_around(script, node):
+                if not is_early or loops_around(module, node):
                     return True
         return False
 
-    def _stores(self, attribute: str) -> list[tuple[Script, ast.expr | None]]:
+    def _stores(self, attribute: str) -> list[tuple[Module, ast.expr | None]]:
         """Return what is assigned to an attribute of a name, anywhere."""
         nodes = self._attribute_nodes(attribute)
-        return [(script, value_of(script, node)) for script, node in nodes if not _is_load(node)]
+        return [(module, value_of(module, node)) for module, node in nodes if not _is_load(node)]
 
-    def _attribute_nodes(self, attribute: str) -> list[tuple[Script, ast.Attribute]]:
-        return [(s, n) for s in self.scripts for n in s.all(ast.Attribute) if n.attr == attribute]
+    def _attribute_nodes(self, attribute: str) -> list[tuple[Module, ast.Attribute]]:
+        return [(s, n) for s in self.modules for n in s.all(ast.Attribute) if n.attr == attribute]
 
     def _is_in_maker(self, node: ast.AST) -> bool:
-        script = next(s for s in self.scripts if s.parent(node) is not None)
-        scope = scope_of(script, node)
-        return isinstance(scope, Function) and scope.name in _MAKERS
+        module = next(s for s in self.modules if s.parent(node) is not None)
+        scope = scope_of(module, node)
+        return isinstance(scope, Def) and scope.name in _MAKERS
 
 
-def argument_for_parameter(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+def argument_for_parameter(call: ast.Call, function: Def, name: str) -> ast.expr | None:
     """Return the expression that a call gives for a parameter; None where it is not told."""
     for keyword in call.keywords:
         if keyword.arg == name:
@@ -454,10 +455,10 @@ def argument_for_parameter(call: ast.Call, function: Function, name: str) -> ast
     return call.args[place] if place < len(call.args) else None
 
 
-def parameters_around(script: Script, node: ast.AST) -> set[str]:
+def parameters_around(module: Module, node: ast.AST) -> set[str]:
     """Return the parameters of the function that a node stands in."""
-    scope = scope_of(script, node)
-    return set(parameters(scope)) if isinstance(scope, Function) else set()
+    scope = scope_of(module, node)
+    return set(parameters(scope)) if isinstance(scope, Def) else set()
 
 
 def _is_load(node: ast.Attribute) -> bool:

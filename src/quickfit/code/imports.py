@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program
-from quickfit.code.project import Script, said
 from quickfit.code.scopes import binders_in_file
 from quickfit.errors import SourceError
 from quickfit.findings import Edit
@@ -154,68 +153,68 @@ def respell_name(program: Program, module: Module, node: ast.expr, name: str) ->
 Import = ast.Import | ast.ImportFrom
 
 
-def behind_import(script: Script, module: str, alias: str, code: str) -> tuple[Edit, ...] | str:
+def behind_import(module: Module, library: str, alias: str, code: str) -> tuple[Edit, ...] | str:
     """Return the edits that put a line behind the import of a module; or why that is not certain.
 
     Args:
         script: the file that is run.
-        module: such as `tensorflow`.
+        library: such as `tensorflow`.
         alias: the name it gets where the file does not import it by itself.
         code: one line, in which `{name}` stands for the module.
     """
-    parts = _imports(script, module)
+    parts = _imports(module, library)
     for node in parts:
-        name = _name_in(node, module)
+        name = _name_in(node, library)
         if name is not None:
-            return _behind(script, node, code.format(name=name))
-    if binders_in_file(script, alias):
-        return f"`{alias}` in {said(script, 1)} is not imported at the top of the file"
+            return _behind(module, node, code.format(name=name))
+    if binders_in_file(module, alias):
+        return f"`{alias}` in {module.place(1)} is not imported at the top of the file"
     code = code.format(name=alias)
     if not parts:
-        return (_with_import(script, module, alias, code),)
+        return (_with_import(module, library, alias, code),)
     # `from tensorflow.keras import layers`: the module itself has no name yet.
-    return _behind(script, parts[0], f"{_statement(module, alias)}\n{code}")
+    return _behind(module, parts[0], f"{_statement(library, alias)}\n{code}")
 
 
-def _imports(script: Script, module: str) -> list[Import]:
+def _imports(module: Module, library: str) -> list[Import]:
     """Return the statements at the top of a file that import a module or a part of it."""
     found: list[Import] = []
-    for node in script.tree.body:
+    for node in module.tree.body:
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:
             names = [node.module or ""]
-        if isinstance(node, Import) and any(_is_part(name, module) for name in names):
+        if isinstance(node, Import) and any(_is_part(name, library) for name in names):
             found.append(node)
     return found
 
 
-def _is_part(name: str, module: str) -> bool:
-    return name == module or name.startswith(f"{module}.")
+def _is_part(name: str, library: str) -> bool:
+    return name == library or name.startswith(f"{library}.")
 
 
-def _name_in(node: Import, module: str) -> str | None:
+def _name_in(node: Import, library: str) -> str | None:
     """Return the name that a statement gives to the module itself."""
     for alias in node.names if isinstance(node, ast.Import) else ():
-        if alias.name == module:
-            return alias.asname or module
-        if _is_part(alias.name, module) and alias.asname is None:
-            return module  # `import tensorflow.keras` binds `tensorflow`
+        if alias.name == library:
+            return alias.asname or library
+        if _is_part(alias.name, library) and alias.asname is None:
+            return library  # `import tensorflow.keras` binds `tensorflow`
     return None
 
 
-def _behind(script: Script, node: Import, code: str) -> tuple[Edit, ...] | str:
-    edit = script.insert_after(node, code)
+def _behind(module: Module, node: Import, code: str) -> tuple[Edit, ...] | str:
+    edit = module.insert_after(node, code)
     if edit is None:
-        return f"{said(script, node.lineno)} has other code in the line of the import"
+        return f"{module.place(node.lineno)} has other code in the line of the import"
     return (edit,)
 
 
-def _statement(module: str, alias: str) -> str:
-    return f"import {module}" if alias == module else f"import {module} as {alias}"
+def _statement(library: str, alias: str) -> str:
+    return f"import {library}" if alias == library else f"import {library} as {alias}"
 
 
-def _with_import(script: Script, module: str, alias: str, code: str) -> Edit:
+def _with_import(module: Module, library: str, alias: str, code: str) -> Edit:
     """Return the edit for a file that imports nothing of the module at its top."""
-    _, (added,) = script.import_of(module, "" if alias == module else alias)
+    _, (added,) = module.import_of(library, "" if alias == library else alias)
     text = f"{added.text}\n{code}" if added.text.startswith("\n") else f"{added.text}{code}\n"
     return Edit(added.file, added.begin, added.end, text)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from quickfit.code.calls import unpack_keyword_dicts
-from quickfit.code.module import (
-    Module,
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import (
     argument,
     called_name,
     is_open,
@@ -17,7 +18,6 @@ from quickfit.code.module import (
     name_of,
     parse_or_none,
 )
-from quickfit.code.program import Program
 from quickfit.code.values import Instance, Item, Literal, Made, Member, Parameter, Unknown, Value
 
 MODEL_MAKERS = frozenset(

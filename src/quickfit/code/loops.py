@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from math import prod
 
 from quickfit.code.calls import is_first_parameter, position_of_parameter
-from quickfit.code.module import (
+from quickfit.code.module import Module
+from quickfit.code.names import Binding
+from quickfit.code.program import Program
+from quickfit.code.syntax import (
     FUNCTIONS,
     LOOPS,
     Function,
     Loop,
-    Module,
     argument,
     called_name,
     name_of,
     own_nodes,
 )
-from quickfit.code.names import Binding
-from quickfit.code.program import Program
-from quickfit.code.project import Script
 from quickfit.findings import Edit
 
 MAX_REPEAT_DEPTH = 3
@@ -335,49 +334,49 @@ def _is_modulo(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
 
 
-def turn_test(script: Script, statement: ast.stmt, every: int) -> str | None:
+def turn_test(module: Module, statement: ast.stmt, every: int) -> str | None:
     """Return the test for every n-th turn and, where it is known, the last one of the loop.
 
     The statement has to stand directly in a loop that counts, or in a hook of a callback.
     """
-    parent = script.parent(statement)
+    parent = module.parent(statement)
     if isinstance(parent, ast.For) and not parent.orelse and statement in parent.body:
         return _loop_turn_test(parent, every)
     if isinstance(parent, ast.FunctionDef) and parent.name in HOOKS:
         names = [arg.arg for arg in parent.args.args][1:]
-        is_hook = isinstance(script.parent(parent), ast.ClassDef) and names
+        is_hook = isinstance(module.parent(parent), ast.ClassDef) and names
         return f"{names[0]} % {every} == {every - 1}" if is_hook and names[0].strip("_") else None
     return None
 
 
-def put_under_test(script: Script, group: Sequence[ast.stmt], test: str) -> Edit | None:
+def put_under_test(module: Module, group: Sequence[ast.stmt], test: str) -> Edit | None:
     """Put statements that follow each other, with their comments, under an `if`."""
     first, last = group[0], group[-1]
     inside = [node for statement in group for node in ast.walk(statement)]
     if any(isinstance(n, ast.Constant | ast.JoinedStr) and _spans_lines(n) for n in inside):
         return None  # a text would get more spaces
-    if not (script.is_alone(first) and script.is_alone(last)):
+    if not (module.is_alone(first) and module.is_alone(last)):
         return None
-    return put_under_head(script, first, last, f"if {test}:")
+    return put_under_head(module, first, last, f"if {test}:")
 
 
-def put_under_head(script: Script, first: ast.stmt, last: ast.stmt, head: str) -> Edit:
+def put_under_head(module: Module, first: ast.stmt, last: ast.stmt, head: str) -> Edit:
     """Put the lines of some statements under the head of a block."""
-    begin, indent = script.begin(first)[0], script.indent(first)
-    rows = script.lines[begin - 1 : last.end_lineno]
-    begins = indent + indent_unit(script, first)
+    begin, indent = module.begin(first)[0], module.indent(first)
+    rows = module.lines[begin - 1 : last.end_lineno]
+    begins = indent + indent_unit(module, first)
     body = [begins + row[len(indent) :] if row.startswith(indent) else row for row in rows]
     body = [row if row.strip() else "" for row in body]
     end = (last.end_lineno or 0, len(rows[-1]))
-    return Edit(script.file, (begin, 0), end, "\n".join([indent + head, *body]))
+    return Edit(module.path, (begin, 0), end, "\n".join([indent + head, *body]))
 
 
-def indent_unit(script: Script, statement: ast.stmt) -> str:
+def indent_unit(module: Module, statement: ast.stmt) -> str:
     """Return the white space that a block is indented by, as it is around a statement."""
-    parent = script.parent(statement)
+    parent = module.parent(statement)
     if not isinstance(parent, ast.stmt):
         return "    "
-    return script.indent(statement)[len(script.indent(parent)) :] or "    "
+    return module.indent(statement)[len(module.indent(parent)) :] or "    "
 
 
 def _spans_lines(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quickfit.code.module import parse_python
+from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 
 # Cell magics whose cell is Python, run here. Any other cell is another language or a file.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from quickfit.code.files import Files
-from quickfit.code.module import Module, argument, is_open, keyword_value, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.resolver import Resolver
 from quickfit.code.values import (
     External,
@@ -20,19 +20,7 @@ from quickfit.code.values import (
     Value,
     Values,
 )
-
-__all__ = [
-    "Module",
-    "Place",
-    "Program",
-    "argument",
-    "is_among",
-    "is_open",
-    "is_same_thing",
-    "keyword_value",
-    "name_of",
-    "own_nodes",
-]
+from quickfit.errors import SourceError
 
 
 class Program:
@@ -43,7 +31,7 @@ class Program:
         texts: of files that are not to be read from disk, by path.
     """
 
-    def __init__(self, paths: Iterable[str], texts: dict[str, str] | None = None) -> None:
+    def __init__(self, paths: Iterable[str] = (), texts: Mapping[str, str] | None = None) -> None:
         self.files = Files([*paths, *(texts or {})], texts)
         self.resolver = Resolver(self.files)
         self.notes: list[str] = []
@@ -55,6 +43,23 @@ class Program:
             SourceError: it cannot be read, or is not Python.
         """
         return self.files.module(path)
+
+    def find_module(self, path: str) -> Module | None:
+        """Return a parsed file; None where the program has no such file, or it is not Python."""
+        try:
+            return self.files.module(path) if path in self.files else None
+        except SourceError:
+            return None
+
+    def modules(self) -> list[Module]:
+        """Return all files of the program that are Python."""
+        found = (self.find_module(path) for path in self.paths)
+        return [module for module in found if module is not None]
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files."""
+        return self.files.paths
 
     def tidy(self) -> None:
         """Make room, if there is little left; to be called when nobody holds a module or a node."""

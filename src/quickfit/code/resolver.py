@@ -19,17 +19,17 @@ from quickfit.code.calls import (
     position_of_parameter,
 )
 from quickfit.code.files import Files
-from quickfit.code.module import (
+from quickfit.code.module import Module
+from quickfit.code.names import Binding, canonical_name, star_imported_name
+from quickfit.code.syntax import (
     FUNCTIONS,
     Function,
-    Module,
     argument,
     is_open,
     keyword_value,
     name_of,
     own_nodes,
 )
-from quickfit.code.names import Binding, canonical_name, star_imported_name
 from quickfit.code.values import (
     UNKNOWN,
     Class,

@@ -13,31 +13,20 @@ Each follower of a name answers another question, the most careful one first:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from quickfit.code.module import Loop, called_name
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, Def, Function, Loop, own_nodes
 
-Scope = ast.Module | Function
-_NEW_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def scripts_of(project: Project) -> list[Script]:
-    """Return all files of a project that are Python."""
-    found = (project.script(file) for file in project.files)
-    return [script for script in found if script is not None]
+Scope = ast.Module | Def
 
 
-def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
-    """Yield nodes and all below them, but not what is inside functions and classes in them."""
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, _NEW_SCOPE):
-            waiting += ast.iter_child_nodes(node)
+def nodes_in_scope(*roots: ast.AST) -> list[ast.AST]:
+    """Return nodes and all below them, but not what is inside functions and classes in them."""
+    inner = (own_nodes(root) for root in roots if not isinstance(root, (*FUNCTIONS, ast.ClassDef)))
+    return [*roots, *(node for nodes in inner for node in nodes)]
 
 
 def reads(*nodes: ast.AST) -> set[str]:
@@ -49,7 +38,7 @@ def reads(*nodes: ast.AST) -> set[str]:
 def writes(*nodes: ast.AST) -> set[str]:
     """Return the names that code binds in its own scope."""
     names: set[str] = set()
-    for node in own_nodes(*nodes):
+    for node in nodes_in_scope(*nodes):
         names |= _names_bound(node)
     return names - _only_in_comprehensions(nodes)
 
@@ -60,7 +49,7 @@ def _only_in_comprehensions(nodes: Iterable[ast.AST]) -> set[str]:
         target
         for root in nodes
         for node in ast.walk(root)
-        if isinstance(node, _COMPREHENSIONS)
+        if isinstance(node, COMPREHENSIONS)
         for generator in node.generators
         for target in ast.walk(generator.target)
     ]
@@ -86,54 +75,54 @@ def _names_bound(node: ast.AST) -> set[str]:
     return set()
 
 
-def parameters(function: Function | ast.Lambda) -> list[str]:
+def parameters(function: Def | ast.Lambda) -> list[str]:
     """Return the names of a function's parameters."""
     args = function.args
     extra = [a for a in (args.vararg, args.kwarg) if a is not None]
     return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *extra)]
 
 
-def local_names(function: Function) -> set[str]:
+def local_names(function: Def) -> set[str]:
     """Return the names that belong to a function: its parameters and what its body binds."""
     declared = {
         name
-        for node in own_nodes(*function.body)
+        for node in nodes_in_scope(*function.body)
         if isinstance(node, ast.Global | ast.Nonlocal)
         for name in node.names
     }
     return (set(parameters(function)) | writes(*function.body)) - declared
 
 
-def scope_of(script: Script, node: ast.AST) -> Scope:
+def scope_of(module: Module, node: ast.AST) -> Scope:
     """Return the function or module that a node stands in; classes and lambdas do not count."""
-    return script.around(node, ast.FunctionDef, ast.AsyncFunctionDef) or script.tree
+    return module.around(node, ast.FunctionDef, ast.AsyncFunctionDef) or module.tree
 
 
 def binders(scope: Scope, name: str) -> list[ast.AST]:
     """Return the nodes that bind a name in a scope: names that are stored, functions, imports."""
-    return [node for node in own_nodes(*scope.body) if name in _names_bound(node)]
+    return [node for node in nodes_in_scope(*scope.body) if name in _names_bound(node)]
 
 
-def loops_around(script: Script, node: ast.AST) -> list[Loop]:
+def loops_around(module: Module, node: ast.AST) -> list[Loop]:
     """Return the loops of the same scope around a node, the innermost first."""
     found: list[Loop] = []
-    scope, at = scope_of(script, node), script.parent(node)
+    scope, at = scope_of(module, node), module.parent(node)
     while at is not None and at is not scope:
         if isinstance(at, Loop):
             found.append(at)
-        at = script.parent(at)
+        at = module.parent(at)
     return found
 
 
-def value_of(script: Script, binder: ast.AST) -> ast.expr | None:
+def value_of(module: Module, binder: ast.AST) -> ast.expr | None:
     """Return what `name = value` gives a name; None for every other way to bind it."""
-    statement = script.parent(binder)
+    statement = module.parent(binder)
     if isinstance(statement, ast.Assign) and binder in statement.targets:
         return statement.value
     if isinstance(statement, ast.AnnAssign) and statement.target is binder:
         return statement.value
     if isinstance(statement, ast.Tuple):  # `a, b = one, two`
-        whole = script.parent(statement)
+        whole = module.parent(statement)
         if (
             isinstance(whole, ast.Assign)
             and statement in whole.targets
@@ -144,14 +133,14 @@ def value_of(script: Script, binder: ast.AST) -> ast.expr | None:
     return None
 
 
-def only_value(script: Script, scope: Scope, name: str) -> ast.expr | None:
+def only_value(module: Module, scope: Scope, name: str) -> ast.expr | None:
     """Return the value of a name that is bound once in a scope, by an assignment in no loop."""
     found = binders(scope, name)
-    if len(found) != 1 or loops_around(script, found[0]):
+    if len(found) != 1 or loops_around(module, found[0]):
         return None
-    if isinstance(scope, Function) and name in parameters(scope):
+    if isinstance(scope, Def) and name in parameters(scope):
         return None
-    return value_of(script, found[0])
+    return value_of(module, found[0])
 
 
 def dotted(node: ast.expr) -> str:
@@ -163,10 +152,10 @@ def dotted(node: ast.expr) -> str:
     return ".".join([node.id, *parts]) if isinstance(node, ast.Name) else ""
 
 
-def import_path(script: Script, name: str) -> str:
+def import_path(module: Module, name: str) -> str:
     """Return the full path that a dotted name means by the file's imports; nothing if none."""
     root, _, rest = name.partition(".")
-    for node in script.all(ast.Import) + script.all(ast.ImportFrom):
+    for node in module.all(ast.Import) + module.all(ast.ImportFrom):
         path = _import_path(node, root)
         if path:
             return f"{path}.{rest}" if rest else path
@@ -183,27 +172,26 @@ def _import_path(node: ast.Import | ast.ImportFrom, root: str) -> str:
     return ""
 
 
-def is_called_in_loop(script: Script, name: str) -> bool:
+def is_called_in_loop(module: Module, name: str) -> bool:
     """Tell whether a function or method of a name is called inside a loop or a comprehension."""
-    for node in script.all(ast.Call):
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-        if called == name and (loops_around(script, node) or script.around(node, *_COMPREHENSIONS)):
-            return True
-    return False
+    return any(
+        loops_around(module, call) or module.around(call, *COMPREHENSIONS)
+        for call in module.calls(name)
+    )
 
 
-def call_at(script: Script, line: int, *names: str) -> ast.Call | None:
+def call_at(module: Module, line: int, *names: str) -> ast.Call | None:
     """Return the only call of one of these names that stands at a line."""
-    calls = [call for call in script.all(ast.Call) if called_name(call) in names]
+    calls = module.calls(*names)
     on_line = [call for call in calls if call.func.end_lineno == line]
     around = [call for call in calls if call.lineno <= line <= (call.end_lineno or 0)]
     found = on_line or around
     return found[0] if len(found) == 1 else None
 
 
-def binders_in_file(script: Script, name: str) -> list[ast.AST]:
+def binders_in_file(module: Module, name: str) -> list[ast.AST]:
     """Return every node that gives a value to a name, in whatever scope."""
-    return [node for node in ast.walk(script.tree) if _name_bound(node) == name]
+    return [node for node in ast.walk(module.tree) if _name_bound(node) == name]
 
 
 def _name_bound(node: ast.AST) -> str | None:
@@ -214,62 +202,61 @@ def _name_bound(node: ast.AST) -> str | None:
         return (node.asname or node.name).split(".")[0]
     if isinstance(node, ast.arg):
         return node.arg
-    if isinstance(node, Function | ast.ClassDef | ast.ExceptHandler):
+    if isinstance(node, Def | ast.ClassDef | ast.ExceptHandler):
         return node.name
     return None
 
 
-def reads_in_file(script: Script, name: str, within: ast.AST | None = None) -> list[ast.Name]:
+def reads_in_file(module: Module, name: str, within: ast.AST | None = None) -> list[ast.Name]:
     """Return the places that read a name."""
-    names = script.all(ast.Name, within)
+    names = module.all(ast.Name, within=within)
     return [n for n in names if n.id == name and isinstance(n.ctx, ast.Load)]
 
 
-def only_value_in_file(script: Script, name: str) -> ast.expr | None:
+def only_value_in_file(module: Module, name: str) -> ast.expr | None:
     """Return what is assigned to a name that the whole file binds once, by `name = value`."""
-    found = binders_in_file(script, name)
-    return assigned_value(script, found[0]) if len(found) == 1 else None
+    found = binders_in_file(module, name)
+    return assigned_value(module, found[0]) if len(found) == 1 else None
 
 
-def assigned_value(script: Script, target: ast.AST) -> ast.expr | None:
+def assigned_value(module: Module, target: ast.AST) -> ast.expr | None:
     """Return the value of the plain assignment that a target is part of."""
-    parent = script.parent(target)
+    parent = module.parent(target)
     if isinstance(parent, ast.Assign) and parent.targets == [target]:
         return parent.value
     return parent.value if isinstance(parent, ast.AnnAssign) else None
 
 
-def imported_from_project(script: Script, name: str, project: Project) -> tuple[Script, str] | None:
+def imported_from_project(module: Module, name: str, program: Program) -> tuple[Module, str] | None:
     """Return the file of the project that a name is imported from, and its name there."""
-    found = binders_in_file(script, name)
-    node = script.parent(found[0]) if len(found) == 1 else None
+    found = binders_in_file(module, name)
+    node = module.parent(found[0]) if len(found) == 1 else None
     alias = found[0] if found else None
     if not isinstance(node, ast.ImportFrom) or not isinstance(alias, ast.alias):
         return None
-    other = _script_of_module(script, node.module or "", project)
+    other = _file_of_import(module, node.module or "", program)
     return (other, alias.name) if other is not None else None
 
 
-def _script_of_module(script: Script, module: str, project: Project) -> Script | None:
+def _file_of_import(module: Module, name: str, program: Program) -> Module | None:
     """Return the file of a module, where only one of the project can be it."""
-    end = f"{module.replace('.', '/')}.py"
-    files = [f for f in project.files if f == end or f.endswith(f"/{end}")]
-    near = [f for f in files if Path(f).parent == Path(script.file).parent]
+    end = f"{name.replace('.', '/')}.py"
+    files = [f for f in program.paths if f == end or f.endswith(f"/{end}")]
+    near = [f for f in files if Path(f).parent == Path(module.path).parent]
     found = near if len(near) == 1 else files
-    return project.script(found[0]) if len(found) == 1 else None
+    return program.find_module(found[0]) if len(found) == 1 else None
 
 
-NameScope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+NameScope = ast.Module | Function | ast.ClassDef
+_SCOPES = (ast.Module, *FUNCTIONS, ast.ClassDef)
 
 
-def name_scope_of(script: Script, node: ast.AST) -> NameScope:
+def name_scope_of(module: Module, node: ast.AST) -> NameScope:
     """Return the function, class or module whose names a node sees first."""
-    found: ast.AST | None = script.parent(node)
+    found: ast.AST | None = module.parent(node)
     while found is not None and not isinstance(found, _SCOPES):
-        found = script.parent(found)
-    return found if isinstance(found, _SCOPES) else script.tree
+        found = module.parent(found)
+    return found if isinstance(found, _SCOPES) else module.tree
 
 
 def target_of(statement: ast.stmt) -> str | None:
@@ -295,104 +282,104 @@ def may_bind(node: ast.AST, name: str) -> bool:
             return True
         if isinstance(part, ast.Global | ast.Nonlocal) and name in part.names:
             return True
-        if isinstance(part, Function | ast.ClassDef) and part.name == name:
+        if isinstance(part, Def | ast.ClassDef) and part.name == name:
             return True
         if isinstance(part, ast.alias) and (part.asname or part.name).split(".")[0] == name:
             return True
     return False
 
 
-def binding_in_block(script: Script, name: ast.Name) -> ast.stmt | None:
+def binding_in_block(module: Module, name: ast.Name) -> ast.stmt | None:
     """Return the statement of the same block that gave a name its value; None in any doubt."""
-    use = script.statement(name)
-    block = script.block(use)
+    use = module.statement(name)
+    block = module.block(use)
     for statement in reversed(block[: block.index(use)]):
         if may_bind(statement, name.id):
             return statement if target_of(statement) == name.id else None
     return None
 
 
-def only_binding(script: Script, name: ast.Name) -> ast.stmt | None:
+def only_binding(module: Module, name: ast.Name) -> ast.stmt | None:
     """Return the only statement of the file that gives a name a value, at its top level."""
-    found = [s for s in ast.walk(script.tree) if isinstance(s, ast.stmt) and _is_own(s, name.id)]
-    if len(found) != 1 or target_of(found[0]) != name.id or is_argument(script, name):
+    found = [s for s in ast.walk(module.tree) if isinstance(s, ast.stmt) and _is_own(s, name.id)]
+    if len(found) != 1 or target_of(found[0]) != name.id or is_argument(module, name):
         return None
-    return found[0] if script.parent(found[0]) is script.tree else None
+    return found[0] if module.parent(found[0]) is module.tree else None
 
 
 def _is_own(statement: ast.stmt, name: str) -> bool:
     """Tell whether a statement itself, and not one inside it, stores a name."""
-    if isinstance(statement, Function | ast.ClassDef):
+    if isinstance(statement, Def | ast.ClassDef):
         return statement.name == name
     inside = [s for s in ast.walk(statement) if isinstance(s, ast.stmt) and s is not statement]
     return may_bind(statement, name) and not any(may_bind(part, name) for part in inside)
 
 
-def is_argument(script: Script, name: ast.Name) -> bool:
+def is_argument(module: Module, name: ast.Name) -> bool:
     """Tell whether a name is an argument of a function around it."""
-    scope: ast.AST | None = name_scope_of(script, name)
+    scope: ast.AST | None = name_scope_of(module, name)
     while scope is not None:
-        if isinstance(scope, Function | ast.Lambda) and name.id in parameters(scope):
+        if isinstance(scope, Def | ast.Lambda) and name.id in parameters(scope):
             return True
-        scope = script.around(scope, *_SCOPES)
+        scope = module.around(scope, *_SCOPES)
     return False
 
 
-def reads_of_assignment(script: Script, statement: ast.stmt) -> list[ast.Name] | None:
+def reads_of_assignment(module: Module, statement: ast.stmt) -> list[ast.Name] | None:
     """Return the places that read what a statement assigns to a name; None in any doubt."""
     name = target_of(statement)
-    scope = name_scope_of(script, statement)
-    if name is None or _is_shared(script, name):
+    scope = name_scope_of(module, statement)
+    if name is None or _is_shared(module, name):
         return None
-    begin, end = script.end(statement), _overwritten(script, statement, name)
+    begin, end = module.end(statement), _overwritten(module, statement, name)
     found = []
-    for node in script.all(ast.Name, scope):
+    for node in module.all(ast.Name, within=scope):
         if node.id != name or not isinstance(node.ctx, ast.Load):
             continue
-        inner = name_scope_of(script, node)
+        inner = name_scope_of(module, node)
         if inner is not scope:
-            if not _is_local(script, node, scope):
+            if not _is_local(module, node, scope):
                 return None  # a function may read it at any time
             continue
-        if script.begin(node) > begin and (end is None or script.begin(node) < end):
+        if module.begin(node) > begin and (end is None or module.begin(node) < end):
             found.append(node)
-        elif end is None and _shares_loop(script, node, statement):
+        elif end is None and _shares_loop(module, node, statement):
             return None  # read in the next turn
     return found
 
 
-def _is_shared(script: Script, name: str) -> bool:
-    said = [n for n in ast.walk(script.tree) if isinstance(n, ast.Global | ast.Nonlocal)]
+def _is_shared(module: Module, name: str) -> bool:
+    said = [n for n in ast.walk(module.tree) if isinstance(n, ast.Global | ast.Nonlocal)]
     return any(name in node.names for node in said)
 
 
-def _overwritten(script: Script, statement: ast.stmt, name: str) -> tuple[int, int] | None:
+def _overwritten(module: Module, statement: ast.stmt, name: str) -> tuple[int, int] | None:
     """Return where the name certainly gets another value, in the same block."""
-    block = script.block(statement)
+    block = module.block(statement)
     for later in block[block.index(statement) + 1 :]:
         if target_of(later) == name:
-            return script.end(later)
+            return module.end(later)
     return None
 
 
-def _is_local(script: Script, name: ast.Name, outer: NameScope) -> bool:
+def _is_local(module: Module, name: ast.Name, outer: NameScope) -> bool:
     """Tell whether a name that a function inside another reads is that function's own."""
-    scope: ast.AST | None = name_scope_of(script, name)
+    scope: ast.AST | None = name_scope_of(module, name)
     while scope is not None and scope is not outer:
-        if isinstance(scope, Function | ast.Lambda) and name.id in parameters(scope):
+        if isinstance(scope, Def | ast.Lambda) and name.id in parameters(scope):
             return True
-        if isinstance(scope, Function) and any(may_bind(part, name.id) for part in scope.body):
+        if isinstance(scope, Def) and any(may_bind(part, name.id) for part in scope.body):
             return True
-        scope = script.around(scope, *_SCOPES)
+        scope = module.around(scope, *_SCOPES)
     return False
 
 
-def _shares_loop(script: Script, node: ast.AST, statement: ast.stmt) -> bool:
-    loop: ast.AST | None = script.around(statement, *_LOOPS, *_SCOPES)
+def _shares_loop(module: Module, node: ast.AST, statement: ast.stmt) -> bool:
+    loop: ast.AST | None = module.around(statement, *LOOPS, *_SCOPES)
     while isinstance(loop, Loop):
         if any(part is node for part in ast.walk(loop)):
             return True
-        loop = script.around(loop, *_LOOPS, *_SCOPES)
+        loop = module.around(loop, *LOOPS, *_SCOPES)
     return False
 
 
@@ -435,33 +422,33 @@ def _add(nodes: Iterable[ast.AST], bound: set[str], found: list[str]) -> None:
         found += [name for name in loaded if name not in bound and name not in inside]
 
 
-def is_read_after(script: Script, name: str, body: Sequence[ast.stmt]) -> bool:
+def is_read_after(module: Module, name: str, body: Sequence[ast.stmt]) -> bool:
     """Tell whether what statements bind a name to may be read outside them."""
-    scope = scope_of(script, body[0])
+    scope = scope_of(module, body[0])
     inside = {n for s in body for n in ast.walk(s)}
     for node in ast.walk(scope):
         if not isinstance(node, ast.Name) or node.id != name or node in inside:
             continue
-        if isinstance(node.ctx, ast.Store) or _is_own_of_other(script, node, scope):
+        if isinstance(node.ctx, ast.Store) or _is_own_of_other(module, node, scope):
             continue
-        if not _is_bound_before(script, node, inside):
+        if not _is_bound_before(module, node, inside):
             return True
     return False
 
 
-def _is_own_of_other(script: Script, node: ast.Name, scope: ast.AST) -> bool:
+def _is_own_of_other(module: Module, node: ast.Name, scope: ast.AST) -> bool:
     """Tell whether a name inside another function is that function's own."""
-    other = scope_of(script, node)
-    if other is scope or not isinstance(other, Function):
+    other = scope_of(module, node)
+    if other is scope or not isinstance(other, Def):
         return False
     return node.id in writes(*other.body) or node.id in parameters(other)
 
 
-def _is_bound_before(script: Script, node: ast.Name, inside: set[ast.AST]) -> bool:
+def _is_bound_before(module: Module, node: ast.Name, inside: set[ast.AST]) -> bool:
     """Tell whether a name is certainly bound anew before it is read at a node."""
     at: ast.AST = node
     while True:
-        parent = script.parent(at)
+        parent = module.parent(at)
         if parent is None:
             return False
         if isinstance(parent, ast.For) and at in parent.body and node.id in writes(parent.target):
@@ -470,16 +457,16 @@ def _is_bound_before(script: Script, node: ast.Name, inside: set[ast.AST]) -> bo
             named = [i.optional_vars for i in parent.items if i.optional_vars]
             if node.id in writes(*named):
                 return True
-        if isinstance(at, ast.stmt) and _is_bound_above(script, at, node.id, inside):
+        if isinstance(at, ast.stmt) and _is_bound_above(module, at, node.id, inside):
             return True
         if isinstance(parent, Loop) and inside & set(ast.walk(parent)):
             return False  # a turn reads what the turn before it bound
         at = parent
 
 
-def _is_bound_above(script: Script, at: ast.stmt, name: str, inside: set[ast.AST]) -> bool:
+def _is_bound_above(module: Module, at: ast.stmt, name: str, inside: set[ast.AST]) -> bool:
     """Tell whether a statement of the same block binds a name, with nothing of ours between."""
-    block = script.block(at)
+    block = module.block(at)
     for before in reversed(block[: block.index(at)]):
         if inside & set(ast.walk(before)):
             return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from quickfit.code.module import Function, Module
+from quickfit.code.module import Module
+from quickfit.code.syntax import Function
 
 
 @dataclass(frozen=True)

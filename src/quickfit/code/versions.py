@@ -9,8 +9,9 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from quickfit.code.imports import files_run_together, imported_names
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import name_of
 from quickfit.errors import SourceError
 
 # How far up the files of a project are looked for; the folder of the repository ends it earlier.

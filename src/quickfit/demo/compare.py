@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quickfit.errors import QuickfitError
-from quickfit.measuring.interleave import Comparison, Mark, compare, pause, take_turns
+from quickfit.lab.child import DEVNULL, Child, ChildOptions, read_tail
+from quickfit.lab.turns import Comparison, Mark, compare, take_turns
 
 if TYPE_CHECKING:
     from quickfit.demo.story import ProgressLine
@@ -33,10 +32,10 @@ EPOCHS = 1_000_000
 
 @dataclass(frozen=True)
 class Trial:
-    """A script that runs as its own process group and marks its steps in a file."""
+    """A script that runs on its own and marks its steps in a file."""
 
     script: Path
-    process: subprocess.Popen[bytes]
+    child: Child
     marks_file: Path
     log_file: Path
 
@@ -51,7 +50,7 @@ class Trial:
 
     def check_alive(self) -> None:
         """Raise a QuickfitError with its last words if the script has ended."""
-        code = self.process.poll()
+        code = self.child.poll()
         if code is not None:
             raise QuickfitError(
                 f"{self.script}: ended with exit code {code} before it could be measured:\n"
@@ -61,7 +60,7 @@ class Trial:
 
 def last_words(log: Path) -> list[str]:
     """Return the last lines of what a script wrote to stderr, indented."""
-    return [f"    {line}" for line in log.read_text(errors="replace").strip().splitlines()[-5:]]
+    return [f"    {line}" for line in read_tail(log).strip().splitlines()[-5:]]
 
 
 def measure_side_by_side(
@@ -83,9 +82,11 @@ def measure_side_by_side(
         line.say("starting both")
         _warm_up(trials)
         line.say("warm")
-        groups = [trial.process.pid for trial in trials]
         blocks = take_turns(
-            groups, rounds=rounds, block_s=BLOCK_S, tell=lambda done: line.count(done, rounds)
+            [trial.child for trial in trials],
+            rounds=rounds,
+            block_s=BLOCK_S,
+            tell=lambda done: line.count(done, rounds),
         )
         for trial in trials:
             trial.check_alive()
@@ -100,26 +101,15 @@ def measure_side_by_side(
 
 @contextlib.contextmanager
 def _started(script: Path, images: Path, scratch: Path) -> Iterator[Trial]:
-    """Start a script in a process group of its own, and end the group on the way out."""
+    """Start a script, and end it with all it started on the way out."""
     marks_file, log_file = scratch / f"{script.stem}.marks", scratch / f"{script.stem}.log"
     marks_file.unlink(missing_ok=True)
     stopwatch = [str(SCRIPTS / "stopwatch.py"), str(os.getpid()), str(marks_file)]
     command = [sys.executable, *stopwatch, str(script), str(images), "--epochs", str(EPOCHS)]
-    with log_file.open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-            start_new_session=True,
-        )
-    try:
-        yield Trial(script, process, marks_file, log_file)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    log_file.unlink(missing_ok=True)
+    env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    with Child(command, ChildOptions(env=env, stdout=DEVNULL, stderr=log_file)) as child:
+        yield Trial(script, child, marks_file, log_file)
 
 
 def _warm_up(trials: Sequence[Trial]) -> None:
@@ -130,7 +120,7 @@ def _warm_up(trials: Sequence[Trial]) -> None:
         for trial in list(waiting):
             trial.check_alive()
             if len(trial.marks()) >= WARM_STEPS:
-                pause(trial.process.pid)
+                trial.child.pause()
                 waiting.remove(trial)
         if waiting and time.monotonic() > deadline:
             raise QuickfitError(

@@ -22,7 +22,7 @@ from quickfit.errors import QuickfitError, UsageError
 
 if TYPE_CHECKING:
     from quickfit.findings import Diagnosis, Finding, Gain
-    from quickfit.measuring.interleave import Comparison
+    from quickfit.lab.turns import Comparison
 
 PHOTOGRAPHS = 600
 # Four epochs: enough for a final verdict (20 steps after the warm-up), about 12 s.
@@ -32,10 +32,11 @@ _STDERR = 2
 RECORDING, ERRORS = Path("slow.qfrun"), Path("slow.errors")
 
 
-def tell_story(home: Path, stream: TextIO) -> Outcome:
+def tell_story(home: Path, stream: TextIO, *, page: Path | None = None) -> Outcome:
     """Run the demo inside the empty folder `home`, and write what happens to `stream`.
 
-    Afterwards `home` holds the photographs, the scripts and the recording.
+    Afterwards `home` holds the photographs, the scripts and the recording, and `page` the report of
+    the slow script.
 
     Raises:
         UsageError: something the demo needs is not installed.
@@ -49,6 +50,11 @@ def tell_story(home: Path, stream: TextIO) -> Outcome:
         terminal.write(
             stream, "\n4/4 predicted and measured\n\n" + "\n".join(lines(outcome)) + "\n"
         )
+        if page is not None:
+            from quickfit.report.page import write_page
+
+            written = write_page(diagnosis, page, replaces=True)
+            terminal.write(stream, f"\nThe report as a page, for a browser:\n    {written}\n")
     return outcome
 
 
@@ -92,7 +98,7 @@ def watch(stream: TextIO, *, recording: Path = RECORDING) -> Diagnosis:
             + "\n".join(last_words(ERRORS))
         )
     ERRORS.unlink(missing_ok=True)
-    diagnosis = diagnose(seen.folder)
+    diagnosis = diagnose(seen.folder, with_details=True)
     write_report(diagnosis, stream)
     return diagnosis
 

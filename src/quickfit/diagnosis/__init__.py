@@ -11,10 +11,14 @@ from quickfit.recording.reader import read
 __all__ = ["diagnose", "diagnose_recording"]
 
 
-def diagnose(path: Path) -> Diagnosis:
+def diagnose(path: Path, *, with_details: bool = False) -> Diagnosis:
     """Return the diagnosis of a recording: a run's folder, or the file of one process.
+
+    Args:
+        path: where it is.
+        with_details: with what a page draws beside the report, too.
 
     Raises:
         RecordingError: the recording cannot be read.
     """
-    return diagnose_recording(read(path))
+    return diagnose_recording(read(path), with_details=with_details)

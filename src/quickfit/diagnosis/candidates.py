@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quickfit.causes import catalogue
 from quickfit.code.edits import fix_from_change
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import Change, Diagnosis, Finding, Severity
@@ -47,7 +47,7 @@ def candidates(
         diagnosis: of the same run.
         texts: the user's files as they are now, by their paths.
     """
-    signals, project = Signals(recording), Project(texts)
+    signals, project = Signals(recording), Program(texts=texts)
     found: list[list[Candidate]] = []
     without: list[Unrecognised] = []
     for finding in diagnosis.findings:
@@ -65,7 +65,7 @@ def with_own_edits(findings: Sequence[Finding], signals: Signals) -> list[Findin
     A finding that is only mentioned shows no fix, and costs no parsing.
     """
     texts = {file: signals.source_text(file) for file in signals.source_files()}
-    project = Project(texts)
+    project = Program(texts=texts)
     return [
         finding
         if finding.severity == Severity.MENTION
@@ -75,7 +75,7 @@ def with_own_edits(findings: Sequence[Finding], signals: Signals) -> list[Findin
 
 
 def _with_own_edit(
-    finding: Finding, signals: Signals, project: Project, texts: Mapping[str, str]
+    finding: Finding, signals: Signals, project: Program, texts: Mapping[str, str]
 ) -> Finding:
     if finding.fix is not None and finding.fix.hunks:
         return finding
@@ -92,7 +92,7 @@ def _with_own_edit(
 
 
 def _all_changes(
-    finding: Finding, signals: Signals, project: Project, texts: Mapping[str, str]
+    finding: Finding, signals: Signals, project: Program, texts: Mapping[str, str]
 ) -> tuple[list[Change], str]:
     """Return the changes by what was measured, else by text alone; and why there are none."""
     own = next((loop for loop in signals.loops if loop.id == finding.loop), None)
@@ -100,7 +100,7 @@ def _all_changes(
     return changes or changes_by_text(finding, texts), why
 
 
-def _changes(finding: Finding, signals: Signals, project: Project) -> tuple[list[Change], str]:
+def _changes(finding: Finding, signals: Signals, project: Program) -> tuple[list[Change], str]:
     make = catalogue()[finding.cause].changes
     if make is None:
         return [], ""

@@ -12,10 +12,10 @@ from quickfit.causes import Cause, catalogue
 from quickfit.diagnosis import outcome
 from quickfit.diagnosis.breakdown import breakdown
 from quickfit.diagnosis.candidates import with_own_edits
+from quickfit.diagnosis.details import run_details
 from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.headline_place import at_users_line, made_before
 from quickfit.diagnosis.ranking import (
-    MIN_GAIN,
     behind_the_first,
     of_the_run,
     of_the_whole,
@@ -24,7 +24,7 @@ from quickfit.diagnosis.ranking import (
     without_explained,
     without_vaguer,
 )
-from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, withdrawn
+from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, turbo_places, withdrawn
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import (
     Verdict,
@@ -35,7 +35,16 @@ from quickfit.diagnosis.verdict import (
     verdict,
 )
 from quickfit.errors import SignalMissing
-from quickfit.findings import AccountNode, Clear, Diagnosis, Finding, NotChecked, Severity, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    AccountNode,
+    Clear,
+    Diagnosis,
+    Finding,
+    NotChecked,
+    Severity,
+    Symptom,
+)
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -48,8 +57,13 @@ NOT_OF_TIME = (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK, Symptom.MEMORY)
 OWN_ERROR = "an error in quickfit:"
 
 
-def diagnose_recording(recording: Recording) -> Diagnosis:
-    """Return the diagnosis of a run that was read."""
+def diagnose_recording(recording: Recording, *, with_details: bool = False) -> Diagnosis:
+    """Return the diagnosis of a run that was read.
+
+    Args:
+        recording: the run.
+        with_details: with what a page draws beside the report, too.
+    """
     signals = Signals(recording)
     account = time_account(signals)
     findings, clear, not_checked = _ask_loops(signals)
@@ -77,6 +91,8 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
         said = memory_verdict(signals, findings)
     else:
         said = verdict(signals, findings, parts, device)
+    memory = memory_account(signals)
+    first = phases(signals) if missing_package is None else ()
     return Diagnosis(
         run=str(recording.path),
         script=_script(recording),
@@ -98,9 +114,13 @@ def diagnose_recording(recording: Recording) -> Diagnosis:
             *recording.problems,
         ),
         early=early_verdict(recording, said.kind, findings, not_checked),
-        phases=phases(signals) if missing_package is None else (),
+        phases=first,
         account=account,
-        memory=memory_account(signals),
+        memory=memory,
+        details=run_details(signals, findings=findings, memory=memory, phases=first)
+        if with_details
+        else None,
+        turbo=turbo_places(signals),
     )
 
 

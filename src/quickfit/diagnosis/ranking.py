@@ -6,10 +6,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-from quickfit.findings import Finding, Gain, Severity, Symptom
+from quickfit.findings import MIN_GAIN, Finding, Gain, Severity, Symptom
 
-# A fix that gains less is not worth anybody's time.
-MIN_GAIN = 1.05
 # A general finding that costs this many times as much as the cause before it comes first.
 FAR_MORE = 2.0
 # Said where a fix gains more than the time it costs now.

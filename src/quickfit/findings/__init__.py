@@ -1,6 +1,16 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
+from quickfit.findings._details import (
+    Excerpt,
+    Mark,
+    MemoryPoint,
+    PipelineStage,
+    RunDetails,
+    StepPoint,
+)
 from quickfit.findings._records import (
+    MIN_GAIN,
+    OF_THE_RUN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -31,9 +41,12 @@ from quickfit.findings._records import (
     Span,
     Spotted,
     Symptom,
+    TurboPlace,
 )
 
 __all__ = [
+    "MIN_GAIN",
+    "OF_THE_RUN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",
@@ -45,6 +58,7 @@ __all__ = [
     "Edit",
     "Effect",
     "Evidence",
+    "Excerpt",
     "Exhaustion",
     "Finding",
     "Fix",
@@ -52,16 +66,22 @@ __all__ = [
     "Gain",
     "Hunk",
     "Location",
+    "Mark",
     "MemoryAccount",
     "MemoryGrowth",
     "MemoryNode",
+    "MemoryPoint",
     "NotChecked",
     "Overhead",
     "Phase",
+    "PipelineStage",
     "Position",
+    "RunDetails",
     "RunOutcome",
     "Severity",
     "Span",
     "Spotted",
+    "StepPoint",
     "Symptom",
+    "TurboPlace",
 ]

@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quickfit.findings._details import RunDetails
 
 
 class Symptom(StrEnum):
@@ -74,6 +78,11 @@ class Evidence:
     unit: str
     detail: str = ""
     where: Location | None = None
+
+
+# A gain below this is smaller than what changes from run to run, and not worth an edit: no finding
+# is reported for less, and no fix, setting or smaller model is accepted for less.
+MIN_GAIN = 1.05
 
 
 @dataclass(frozen=True)
@@ -309,11 +318,42 @@ class RunOutcome:
 
 
 @dataclass(frozen=True)
+class TurboPlace:
+    """A line at which `--turbo` made the run faster, or which it left alone.
+
+    Args:
+        kind: `predict`, `dataset` or `iterator-end`.
+        what: what is done there, or what it is that was left alone.
+        state: `kept` (faster, and used), `dropped` (not faster), `open` (too few calls or passes to
+            tell) or `left` (not tried).
+        reason: why it was left alone.
+        cause: the cause whose edit does the same in the script; may be empty.
+        unit: what was counted and timed: `call`, `step` or `iterator`.
+        on_s: what one took the new way; None where it was not timed.
+        off_s: the same the script's own way.
+        saved_s: what the run saved; None where it is not known.
+    """
+
+    kind: str
+    what: str
+    state: str
+    where: Location | None
+    reason: str = ""
+    cause: str = ""
+    unit: str = "call"
+    on_count: int = 0
+    on_s: float | None = None
+    off_count: int = 0
+    off_s: float | None = None
+    saved_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
     `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
-    `--memory`, `memory`.
+    `--memory`, `memory`. `details` are there where they were asked for: a page draws them.
     """
 
     run: str
@@ -333,6 +373,9 @@ class Diagnosis:
     phases: tuple[Phase, ...] = ()
     account: AccountNode | None = None
     memory: MemoryAccount | None = None
+    details: RunDetails | None = None
+    # None: a run without `--turbo`.
+    turbo: tuple[TurboPlace, ...] | None = None
 
 
 @dataclass(frozen=True)

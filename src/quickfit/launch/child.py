@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any
 
 from quickfit import terminal
-from quickfit.trial.spec import EXIT_NOT_BEGUN, VARIABLE
+from quickfit.lab.sandbox.spec import EXIT_NOT_BEGUN, VARIABLE
 
 RUN_VARIABLE = "QUICKFIT_RUN"
 ROLE_VARIABLE = "QUICKFIT_ROLE"
 STOP_VARIABLE = "QUICKFIT_STOP"
 MEMORY_VARIABLE = "QUICKFIT_MEMORY"
+TURBO_VARIABLE = "QUICKFIT_TURBO"
 
 
 def boot(role: str) -> None:
@@ -34,8 +35,15 @@ def boot(role: str) -> None:
         return  # a process that outlived its run, whose recording was removed
     from quickfit.probes import session
 
+    is_turbo = role == "main" and bool(os.environ.get(TURBO_VARIABLE))
+    if is_turbo:
+        from quickfit import turbo
+
+        patches = turbo.turbo_patches()
     stop = asked_stop() if role == "main" else None
     session.start(folder, role=role, stop=stop, patches=patches)
+    if is_turbo:
+        turbo.start()
     if os.environ.get(MEMORY_VARIABLE):
         session.follow_allocations()
 
@@ -46,7 +54,7 @@ def _begin_trial(role: str) -> dict[str, list[Callable[[ModuleType], None]]]:
     if not path:
         return {}
     try:
-        from quickfit.trial import setup
+        from quickfit.lab.sandbox import setup
 
         return setup.prepare(path, role)
     except BaseException as error:  # noqa: BLE001 - anything: nothing may run unguarded

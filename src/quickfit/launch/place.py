@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from quickfit import __version__
-from quickfit.launch.process import Ending, signal_name
+from quickfit.lab.child_side import signal_name
+from quickfit.launch.process import Ending
 from quickfit.launch.status import say
 from quickfit.launch.target import Target
 from quickfit.recording import folder as folders

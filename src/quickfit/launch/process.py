@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, NoReturn
 
+from quickfit.lab.child_side import signal_name
 from quickfit.launch.descendants import prctl
 
 _PR_SET_DUMPABLE = 4
@@ -27,14 +28,6 @@ class Ending(NamedTuple):
         if self.signal is not None:
             return f"was ended by {signal_name(self.signal)}"
         return f"ended with exit code {self.exit_code}"
-
-
-def signal_name(number: int) -> str:
-    """Return `SIGTERM` for 15; a real-time signal keeps its number."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class ScriptProcess:

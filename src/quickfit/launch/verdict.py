@@ -6,10 +6,16 @@ import importlib
 import io
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quickfit.errors import QuickfitError
 from quickfit.launch.status import STDERR, say, write
+from quickfit.terminal import escape
+
+if TYPE_CHECKING:
+    from quickfit.findings import Diagnosis
 
 
 class _WholeText(io.StringIO):
@@ -32,22 +38,64 @@ def load() -> None:
         _say_bug(error)
 
 
-def print_report(folder: Path) -> bool:
-    """Diagnose the recording and print the report to stderr; False if there is none."""
+@dataclass(frozen=True)
+class ReportForm:
+    """How a report is given at the end of a run.
+
+    Args:
+        page: where to write it as a page as well; None for nowhere.
+        replaces: replace what is there, also if it is no page.
+        is_markdown: print it as Markdown.
+        prints: print it; not where that was done already.
+    """
+
+    page: Path | None = None
+    replaces: bool = False
+    is_markdown: bool = False
+    prints: bool = True
+
+
+def print_report(folder: Path, form: ReportForm | None = None) -> bool:
+    """Diagnose the recording and print the report to stderr; False if there is none.
+
+    A page that was asked for is written first, and its path printed last.
+    """
+    form = form or ReportForm()
     try:
         from quickfit.diagnosis import diagnose
-        from quickfit.report.to_terminal import write_report
 
+        diagnosis = diagnose(folder, with_details=form.page is not None)
         text = _WholeText()
-        write_report(diagnose(folder), text)
+        if form.is_markdown:
+            from quickfit.report.to_markdown import to_markdown
+
+            text.write(f"\n{escape(to_markdown(diagnosis))}")
+        else:
+            from quickfit.report.to_terminal import write_report
+
+            write_report(diagnosis, text)
     except QuickfitError as error:
         say(str(error))
         return False
     except Exception as error:  # noqa: BLE001 - anything: the user's exit code comes first
         _say_bug(error)
         return False
-    write(text.getvalue())  # it opens with an empty line
+    if form.prints:
+        write(text.getvalue())  # it opens with an empty line
+    if form.page is not None:
+        _write_page(diagnosis, form.page, replaces=form.replaces)
     return True
+
+
+def _write_page(diagnosis: Diagnosis, file: Path, *, replaces: bool) -> None:
+    try:
+        from quickfit.report.page import write_page
+
+        say(f"page: {write_page(diagnosis, file, replaces=replaces)}")
+    except QuickfitError as error:
+        say(str(error))
+    except Exception as error:  # noqa: BLE001 - anything: the user's exit code comes first
+        _say_bug(error)
 
 
 def _say_bug(error: Exception) -> None:

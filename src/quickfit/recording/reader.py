@@ -15,7 +15,14 @@ from typing import Any
 from quickfit.errors import RecordingError
 from quickfit.recording import folder as folders
 from quickfit.recording import shapes
-from quickfit.recording.opening import WHAT_IT_IS, damaged, kind_of, open_file, too_large
+from quickfit.recording.opening import (
+    WHAT_IT_IS,
+    EmptyRecordingError,
+    damaged,
+    kind_of,
+    open_file,
+    too_large,
+)
 from quickfit.recording.schema import (
     PROCESS_SUFFIX,
     RUN_FILE,
@@ -109,23 +116,23 @@ def _read_folder(path: Path) -> Recording:
         raise RecordingError(_nothing_recorded(path))
     processes: list[ProcessRecording] = []
     allowance = _Allowance()
-    failures: dict[Path, str] = {}
+    failures: dict[Path, RecordingError] = {}
     for file in files:
         try:
             processes.append(read_process(file, allowance))
         except RecordingError as error:
-            failures[file] = str(error)
+            failures[file] = error
     run = folders.read_run_file(path)
     if processes:
-        # A worker that ended while it opened its file has nothing to tell, and no problem.
-        failures = {file: text for file, text in failures.items() if file.lstat().st_size}
+        # A worker that was ended while it opened its file has nothing to tell, and no problem.
+        failures = {f: e for f, e in failures.items() if not isinstance(e, EmptyRecordingError)}
     processes.sort(key=lambda process: process.facts.get("started_s") or 0.0)
     main = next((process for process in processes if process.is_main), None)
     if main is None:
         raise RecordingError(_main_unreadable(path, run, failures, processes))
     others = [process for process in processes if process is not main]
     odd = [text for process in (main, *others) for text in process.problems]
-    return Recording(path, run, main, others, [*failures.values(), *odd])
+    return Recording(path, run, main, others, [*map(str, failures.values()), *odd])
 
 
 def read_process(path: Path, allowance: _Allowance | None = None) -> ProcessRecording:
@@ -284,14 +291,14 @@ def _nothing_recorded(path: Path) -> str:
 
 
 def _main_unreadable(
-    path: Path, run: Row, failures: dict[Path, str], processes: list[ProcessRecording]
+    path: Path, run: Row, failures: dict[Path, RecordingError], processes: list[ProcessRecording]
 ) -> str:
     main = path / f"{run.get('pid')}{PROCESS_SUFFIX}"
     if failures:
         file = main if main in failures else next(iter(failures))
         if not processes:
-            return failures[file]
-        what = failures[file].splitlines()[0].removeprefix(f"{file}: ")
+            return str(failures[file])
+        what = str(failures[file]).splitlines()[0].removeprefix(f"{file}: ")
     else:
         what = "the recording of the script itself is missing."
     if len(processes) == 1:

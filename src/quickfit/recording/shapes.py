@@ -259,6 +259,7 @@ _SILENCE: dict[str, Check] = {
     "text": _is_text,
     "step": is_whole,
     "quiet_s": is_number,
+    "at_s": _may_miss(is_number),
     "moved_again_s": _may_miss(is_number),
     "cause": _may_miss(_is_text),
     "summary": _may_miss(_is_text),

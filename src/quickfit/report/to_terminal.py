@@ -71,6 +71,9 @@ def layout(report: ReportView, width: int, *, verbose: bool = False) -> Iterator
         yield BLANK
     if report.first_step:
         yield from paragraph(report.first_step, width, lead=Span("first step     ", "bold"))
+    if report.turbo:
+        yield BLANK
+        yield from _turbo(report, width)
     for finding in report.findings:
         yield BLANK
         yield from _finding(finding, width)
@@ -125,6 +128,21 @@ def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
         has_room = bool(part.detail) and cells(bar) + cells(part.detail) + 2 <= room
         detail = f"  {part.detail}" if has_room else ""
         yield (Span(row), Span(bar, "cyan"), Span(detail, "dim"))
+
+
+def _turbo(report: ReportView, width: int) -> Iterator[Line]:
+    yield from paragraph(report.turbo, width, lead=Span("turbo    ", "bold"))
+    for place in report.turbo_places:
+        gain = Span(f"{INDENT}{place.gain:<7}", "bold green")
+        under = Span(" " * cells(gain.text))
+        yield from columns(Span(place.what), Span(place.place, "cyan"), width, lead=gain)
+        yield from paragraph(place.figures, width, lead=under, style="dim")
+        if place.edit:
+            yield (under, Span("the same as an edit: "), Span(place.edit, "bold"))
+    if report.turbo_left:
+        yield (_PAD, Span("left alone"))
+    for said in report.turbo_left:
+        yield from paragraph(said, width, lead=Span(f"{INDENT}- "))
 
 
 def _finding(finding: FindingView, width: int) -> Iterator[Line]:

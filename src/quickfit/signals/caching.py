@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quickfit.errors import SignalMissing
-from quickfit.findings import Gain, Location
+from quickfit.findings import MIN_GAIN, Gain, Location
 from quickfit.pipeline_model.match import Operation
 from quickfit.pipeline_model.snapshot import Node, Snapshot
 from quickfit.pipeline_model.stages import kind_of
@@ -102,7 +102,7 @@ def _latest(signals: Signals, *, is_shuffled: bool) -> tuple[Operation | None, l
         stages = stages_of(signals.stages, below(operation, known), without=cached)
         saved_s = sum(stage.work_s for stage in stages)
         # Later than the last work is no use, and only makes a shuffle mix less.
-        if operation.kind not in _NOT_HERE and saved_s > 1.05 * best_s:
+        if operation.kind not in _NOT_HERE and saved_s > MIN_GAIN * best_s:
             found, best_s = (operation, stages), saved_s
     return found
 

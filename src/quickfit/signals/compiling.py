@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.code.lines import calls_named, line_of_call
-from quickfit.code.module import keyword_value
+from quickfit.code.syntax import keyword_value
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Gain, Location
 from quickfit.signals._facade import RECOMPILED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from quickfit.errors import SignalMissing
-from quickfit.measuring.trend import (
+from quickfit.lab.statistics import (
     MEAN,
     MEDIAN,
     MIN_POINTS,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from quickfit.measuring.trend import Point
+from quickfit.lab.statistics import Point
 from quickfit.pipeline_model.snapshot import Snapshot
 from quickfit.pipeline_model.stages import kind_of
 from quickfit.recording.reader import ProcessRecording, Recording

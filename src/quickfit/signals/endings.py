@@ -227,6 +227,8 @@ class Silence:
         step: the steps that were done by then.
         quiet_s: how long it had been quiet when this was said.
         moved_again: whether a step was taken later.
+        at_s: when this was said, on the clock of the recording; None where it is not known.
+        moved_again_s: when a step was taken later; None where none was.
     """
 
     cause: str
@@ -239,6 +241,8 @@ class Silence:
     step: int
     quiet_s: float
     moved_again: bool
+    at_s: float | None = None
+    moved_again_s: float | None = None
 
 
 def silences(run: Mapping[str, Any], locate: Locate) -> list[Silence]:
@@ -266,6 +270,8 @@ def _silence(facts: Mapping[str, Any], locate: Locate) -> Silence:
         step=facts["step"],
         quiet_s=facts["quiet_s"],
         moved_again=facts.get("moved_again_s") is not None,
+        at_s=facts.get("at_s"),
+        moved_again_s=facts.get("moved_again_s"),
     )
 
 

@@ -29,7 +29,8 @@ class Stage:
     """One runtime stage, with what the user wrote for it.
 
     `work_s`, `per_step` (elements passed on) and `calls` (elements taken in) are per training
-    step. `operations` is empty for a stage that tf.data injected.
+    step. `operations` is empty for a stage that tf.data injected. `number` and `inputs` are those
+    of tf.data's model, `buffer` is how many elements the stage may hold ready.
     """
 
     kind: str
@@ -44,6 +45,10 @@ class Stage:
     function: str
     operations: tuple[Operation, ...]
     calls: float
+    number: int = 0
+    inputs: tuple[int, ...] = ()
+    buffer: float | None = None
+    is_async: bool = False
 
     def carries(self, kind: str) -> bool:
         """Tell whether this stage carries out an operation of a kind, alone or fused."""
@@ -351,6 +356,10 @@ def stages(
                 function=str(named.facts.get("function", "")) if named else "",
                 operations=carried,
                 calls=_calls(cost, by_id) * spe,
+                number=node.id,
+                inputs=node.inputs,
+                buffer=node.buffer,
+                is_async=node.is_async,
             )
         )
     return result

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quickfit.code.module import parse_or_none
+from quickfit.code.syntax import parse_or_none
 from quickfit.findings import Location
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals._host import FETCHES, is_in_watched_call, is_tensor_iterated

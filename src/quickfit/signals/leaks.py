@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion
-from quickfit.measuring.intervals import T95
+from quickfit.lab.statistics import T95
 from quickfit.signals.holders import Holder
 from quickfit.signals.memory import (
     WARMUP_SHARE,

@@ -11,7 +11,7 @@ from quickfit.causes._shared.dataset_cache import (
     uint8_input,
 )
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 TEXT = """\
@@ -35,7 +35,7 @@ model.fit(ds)
 
 
 def made(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, code in enumerate(script.lines, 1) if ".map(" in code)
     kept = cached(script, line, method="map")
     assert kept is not None
@@ -102,7 +102,7 @@ def after(text, change):
     ],
 )
 def test_a_cache_is_added(before, line, wanted):
-    change = cached(Script("train.py", before), line, method="map")
+    change = cached(Module("train.py", before), line, method="map")
     assert after(before, change) == wanted
     assert change.kind is FixClass.SAME_RESULTS
 
@@ -119,7 +119,7 @@ def test_a_cache_is_added(before, line, wanted):
     ],
 )
 def test_no_cache_is_added_where(text):
-    assert cached(Script("train.py", text), 1, method="map") is None
+    assert cached(Module("train.py", text), 1, method="map") is None
 
 
 BRANCHES = """\
@@ -133,7 +133,7 @@ def load(paths, training):
 
 
 def test_a_cache_comes_before_branches_that_go_on_with_it():
-    change = cached(Script("train.py", BRANCHES), 3, method="map")
+    change = cached(Module("train.py", BRANCHES), 3, method="map")
     assert "    ds = ds.map(decode)\n    ds = ds.cache()\n    if training:\n" in after(
         BRANCHES, change
     )
@@ -149,14 +149,14 @@ def test_a_cache_comes_before_branches_that_go_on_with_it():
     ],
 )
 def test_no_cache_comes_before_a_branch_that(old, new):
-    assert cached(Script("t.py", BRANCHES.replace(old, new)), 3, method="map") is None
+    assert cached(Module("t.py", BRANCHES.replace(old, new)), 3, method="map") is None
 
 
 def test_an_order_that_would_be_kept_needs_another_shuffle():
     text = "ds = files.map(f).batch(2)\n"
-    assert cached(Script("t.py", text), 1, method="map", is_ordered=False) is None
+    assert cached(Module("t.py", text), 1, method="map", is_ordered=False) is None
     text = "ds = files.map(f).shuffle(9).batch(2)\n"
-    change = cached(Script("t.py", text), 1, method="map", is_ordered=False)
+    change = cached(Module("t.py", text), 1, method="map", is_ordered=False)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -181,7 +181,7 @@ def test_an_order_that_would_be_kept_needs_another_shuffle():
     ],
 )
 def test_a_shuffle_of_paths_moves_behind_the_cache(before, wanted):
-    script = Script("train.py", before)
+    script = Module("train.py", before)
     change = cached_before_shuffle(script, 3, method="map", steady=EVERY)
     assert after(before, change) == wanted
     assert change.kind is FixClass.SAME_RESULTS
@@ -189,13 +189,13 @@ def test_a_shuffle_of_paths_moves_behind_the_cache(before, wanted):
 
 def test_a_repeat_behind_the_moved_shuffle_may_change_results():
     text = "ds = slices(x).shuffle(9).map(f).repeat()\n"
-    change = cached_before_shuffle(Script("t.py", text), 1, method="map", steady=EVERY)
+    change = cached_before_shuffle(Module("t.py", text), 1, method="map", steady=EVERY)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
 def test_a_random_map_is_not_cached():
     text = "ds = slices(x).shuffle(9).map(f).batch(2)\n"
-    assert cached_before_shuffle(Script("t.py", text), 1, method="map", steady=()) is None
+    assert cached_before_shuffle(Module("t.py", text), 1, method="map", steady=()) is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_random_map_is_not_cached():
     ],
 )
 def test_a_take_moves_before_the_cache(before, wanted):
-    assert after(before, take_before_cache(Script("train.py", before), 1)) == wanted
+    assert after(before, take_before_cache(Module("train.py", before), 1)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -225,12 +225,12 @@ def test_a_take_moves_before_the_cache(before, wanted):
     ],
 )
 def test_no_take_moves_where(text):
-    assert take_before_cache(Script("train.py", text), 1) is None
+    assert take_before_cache(Module("train.py", text), 1) is None
 
 
 def test_an_endless_repeat_moves_behind_the_cache():
     text = "ds = a.repeat().map(f).cache().batch(2)\n"
-    change = cache_before_repeat(Script("t.py", text), 1, steady=EVERY)
+    change = cache_before_repeat(Module("t.py", text), 1, steady=EVERY)
     assert after(text, change) == "ds = a.map(f).cache().repeat().batch(2)\n"
 
 
@@ -243,7 +243,7 @@ def test_an_endless_repeat_moves_behind_the_cache():
     ],
 )
 def test_no_repeat_moves_where(text):
-    assert cache_before_repeat(Script("t.py", text), 1, steady=EVERY) is None
+    assert cache_before_repeat(Module("t.py", text), 1, steady=EVERY) is None
 
 
 TEXT_UINT8_INPUT = """\
@@ -263,7 +263,7 @@ model.fit(ds, epochs=3)
 
 
 def change(text):
-    return uint8_input(Script("train.py", text), 5)
+    return uint8_input(Module("train.py", text), 5)
 
 
 def after_uint8_input(text):
@@ -297,7 +297,7 @@ def test_a_statement_that_only_scales_goes():
         "    return tf.cast(image, tf.float32) / 255.0, label",
         "    image = tf.image.convert_image_dtype(image, tf.float32)\n    return image, label",
     )
-    text = apply_edits(text, uint8_input(Script("train.py", text), 6).edits)
+    text = apply_edits(text, uint8_input(Module("train.py", text), 6).edits)
     assert "read_file(path))\n    return image, label\n" in text
 
 

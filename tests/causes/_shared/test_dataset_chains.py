@@ -1,13 +1,15 @@
 import pytest
 
-from quickfit.causes._shared.dataset_chains import parallel_map, shuffle_first, smaller_shuffle
+from quickfit.causes._shared.dataset_chains import shuffle_first
+from quickfit.causes._shared.map_threads import parallel_map
+from quickfit.causes.input.shuffle_buffer_too_big import smaller_shuffle
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 
 def change(text, line):
-    return parallel_map(Script("train.py", text), line, is_random=False)
+    return parallel_map(Module("train.py", text), line, is_random=False)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_tensorflow_is_imported_where_it_is_not():
 
 def test_random_numbers_may_change_results():
     text = "import tensorflow as tf\nds = ds.map(f)\n"
-    found = parallel_map(Script("train.py", text), 2, is_random=True)
+    found = parallel_map(Module("train.py", text), 2, is_random=True)
     assert found.kind is FixClass.MAY_CHANGE_RESULTS
     assert change(text, 2).kind is FixClass.SAME_RESULTS
 
@@ -97,7 +99,7 @@ EVERY = range(100)
 
 
 def moved(text, line, **known):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     change = shuffle_first(script, line, **({"steady": EVERY} | known))
     return apply_edits(text, change.edits) if change is not None else None
 
@@ -185,7 +187,7 @@ def test_nothing_moves_where(text, line):
 
 
 def kind(text, **known):
-    return shuffle_first(Script("train.py", text), 1, **({"steady": EVERY} | known)).kind
+    return shuffle_first(Module("train.py", text), 1, **({"steady": EVERY} | known)).kind
 
 
 def test_results_stay_the_same_unless_something_random_is_involved():
@@ -219,14 +221,14 @@ def test_a_shuffle_and_a_repeat_that_part_draw_otherwise():
     ],
 )
 def test_a_shuffle_gets_smaller(before, after):
-    change = smaller_shuffle(Script("train.py", before), before.count("\n"), size=2000)
+    change = smaller_shuffle(Module("train.py", before), before.count("\n"), size=2000)
     assert apply_edits(before, change.edits) == after
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
 def test_a_size_that_is_not_written_out_is_left_alone():
-    assert smaller_shuffle(Script("t.py", "ds = ds.shuffle(*args)\n"), 1, size=10) is None
+    assert smaller_shuffle(Module("t.py", "ds = ds.shuffle(*args)\n"), 1, size=10) is None
 
 
 def test_a_shuffle_that_holds_less_already_is_left_alone():
-    assert smaller_shuffle(Script("t.py", "ds = ds.shuffle(10)\n"), 1, size=10) is None
+    assert smaller_shuffle(Module("t.py", "ds = ds.shuffle(10)\n"), 1, size=10) is None

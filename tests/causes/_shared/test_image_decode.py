@@ -2,13 +2,13 @@ import pytest
 
 from quickfit.causes._shared.image_decode import resize_first, smaller_decode
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 
 def decoded(body):
     text = f"def load(path, y):\n    {body}\n"
-    change = smaller_decode(Script("train.py", text), 2, ratio=4)
+    change = smaller_decode(Module("train.py", text), 2, ratio=4)
     return apply_edits(text, change.edits) if change is not None else None
 
 
@@ -44,7 +44,7 @@ def test_a_function_whose_callers_all_resize_is_followed():
         "def read(d):\n    return pixels(d)\n"
         "def load(d):\n    return tf.image.resize(read(d), (9, 9))\n"
     )
-    change = smaller_decode(Script("train.py", text), 3, ratio=2)
+    change = smaller_decode(Module("train.py", text), 3, ratio=2)
     assert "return pixels(d, ratio=2)" in apply_edits(text, change.edits)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
@@ -86,7 +86,7 @@ def augment(image, label):
 
 
 def test_a_resize_moves_before_the_colours():
-    change = resize_first(Script("train.py", AUGMENT), 1)
+    change = resize_first(Module("train.py", AUGMENT), 1)
     assert (
         apply_edits(AUGMENT, change.edits)
         == """\
@@ -105,7 +105,7 @@ def augment(image, label):
 def test_a_resize_in_what_is_returned_moves_too():
     text = AUGMENT.replace("    image = tf.image.resize(image, (80, 80))\n", "")
     text = text.replace("return image, label", "return tf.image.resize(image, SIZE), label")
-    after = apply_edits(text, resize_first(Script("train.py", text), 1).edits)
+    after = apply_edits(text, resize_first(Module("train.py", text), 1).edits)
     assert "    image = tf.image.resize(image, SIZE)\n    # colours\n" in after
     assert after.endswith("    return image, label\n")
 
@@ -123,4 +123,4 @@ def test_a_resize_in_what_is_returned_moves_too():
     ],
 )
 def test_a_resize_stays_behind(old, new):
-    assert resize_first(Script("train.py", AUGMENT.replace(old, new)), 1) is None
+    assert resize_first(Module("train.py", AUGMENT.replace(old, new)), 1) is None

@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.causes.compile.retrace_shapes import detect, traced_once
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 from builders import run
@@ -70,7 +70,7 @@ def test_stays_silent_when_traces_are_quick():
 
 
 def change(text, line, *others):
-    scripts = [Script("train.py", text), *(Script(f"{i}.py", t) for i, t in enumerate(others))]
+    scripts = [Module("train.py", text), *(Module(f"{i}.py", t) for i, t in enumerate(others))]
     return traced_once(scripts, file="train.py", line=line)
 
 

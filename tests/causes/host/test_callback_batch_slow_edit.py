@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes.host.callback_batch_slow.edit import seldom_hook, seldom_lambda, seldom_written
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 CLASS = """\
@@ -25,7 +25,7 @@ class Log(keras.callbacks.Callback):
 
 
 def project(text):
-    return Project({"train.py": textwrap.dedent(text)})
+    return Program(texts={"train.py": textwrap.dedent(text)})
 
 
 def hook(body, more=""):
@@ -34,8 +34,8 @@ def hook(body, more=""):
 
 def changed(text, line=11):
     found = project(text)
-    change = seldom_hook(found.script("train.py"), line, found)
-    return change and apply_edits(found.script("train.py").text, change.edits)
+    change = seldom_hook(found.find_module("train.py"), line, found)
+    return change and apply_edits(found.find_module("train.py").text, change.edits)
 
 
 def test_a_hook_returns_at_once_on_most_batches():
@@ -61,7 +61,7 @@ def test_only_the_slow_statement_is_seldom_where_the_rest_counts():
 
 def test_the_training_is_the_same():
     found = project(hook("self.rows.append(logs['loss'])"))
-    change = seldom_hook(found.script("train.py"), 11, found)
+    change = seldom_hook(found.find_module("train.py"), 11, found)
     assert change.kind is FixClass.SAME_RESULTS
     assert "fewer entries" in change.note
 
@@ -76,7 +76,7 @@ def test_the_training_is_the_same():
 )
 def test_results_may_change_where(body):
     found = project(hook(body))
-    change = seldom_hook(found.script("train.py"), 11, found)
+    change = seldom_hook(found.find_module("train.py"), 11, found)
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
 
 
@@ -142,7 +142,7 @@ def test_a_function_that_is_called_elsewhere_too_is_left_alone():
 def test_a_lambda_works_on_every_nth_batch():
     found = project("cb = LambdaCallback(on_train_batch_end=lambda batch, logs: send(logs))\n")
     change = seldom_lambda(found)
-    assert apply_edits(found.script("train.py").text, change.edits) == (
+    assert apply_edits(found.find_module("train.py").text, change.edits) == (
         "cb = LambdaCallback(on_train_batch_end="
         "lambda batch, logs: send(logs) if batch % 50 == 0 else None)\n"
     )

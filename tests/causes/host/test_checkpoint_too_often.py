@@ -8,7 +8,7 @@ from hand_runs import COMPILED, KERAS, TF, hand_run
 from quickfit.causes.host.callback_batch_slow import detect as detect_slow_callback
 from quickfit.causes.host.checkpoint_too_often import detect, fix, seldom_checkpoint, seldom_save
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 from builders import FIT_LINE, SCRIPT, run, shown_fix
@@ -177,22 +177,22 @@ class TestFix:
 
 def project(text, **others):
     texts = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    return Project({name: textwrap.dedent(text) for name, text in texts.items()})
+    return Program(texts={name: textwrap.dedent(text) for name, text in texts.items()})
 
 
 def line_of(found, word):
-    lines = found.script("train.py").lines
+    lines = found.find_module("train.py").lines
     return next(number for number, line in enumerate(lines, start=1) if word in line)
 
 
 def checkpoint(found, **given):
-    script = found.script("train.py")
+    script = found.find_module("train.py")
     return seldom_checkpoint(script, line_of(found, "save_freq"), found, **given)
 
 
 def text_after(found, change, name="train.py"):
     edits = [edit for edit in change.edits if edit.file == name]
-    return apply_edits(found.script(name).text, edits)
+    return apply_edits(found.find_module(name).text, edits)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_callback_is_left_alone_where(text):
 
 def saved(text, word="save("):
     found = project(text)
-    change = seldom_save(found.script("train.py"), line_of(found, word), found)
+    change = seldom_save(found.find_module("train.py"), line_of(found, word), found)
     return change and text_after(found, change)
 
 

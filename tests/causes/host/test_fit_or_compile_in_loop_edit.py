@@ -9,7 +9,7 @@ from quickfit.causes.host.fit_or_compile_in_loop.edit import (
 )
 from quickfit.causes.host.fit_or_compile_in_loop.history import fit_with_history
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 TEXT = """\
@@ -24,7 +24,7 @@ for r in range(5):
 
 
 def compiled(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".compile(" in row)
     change = one_compile_of_helper(script, line, [script])
     return (apply_edits(text, change.edits), change.kind) if change is not None else None
@@ -86,7 +86,7 @@ for epoch in range(1, n + 1):
 
 
 def fitted(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".fit(" in row)
     change = fit_with_history(script, line, [script])
     if change is None:
@@ -186,13 +186,13 @@ def texts(found, script):
 
 
 def compiled_fit_once(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".compile(" in row)
     return texts(one_compile(script, line, [script]), script)
 
 
 def fitted_fit_once(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".fit(" in row)
     change = one_fit(script, line)
     return texts([change], script)[0] if change else None

@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes.host.predict_in_loop.edit import predictions
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 MODEL = """\
@@ -20,8 +20,8 @@ x = np.random.rand(100, 8)
 
 def found(text, word="predict", model=MODEL):
     text = model + textwrap.dedent(text)
-    project = Project({"train.py": text})
-    script = project.script("train.py")
+    project = Program(texts={"train.py": text})
+    script = project.find_module("train.py")
     line = next(number for number, row in enumerate(script.lines, start=1) if word in row)
     changes = predictions(script, line, project)
     assert all(change.kind is FixClass.EQUIVALENT for change in changes)

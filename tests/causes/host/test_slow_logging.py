@@ -5,14 +5,17 @@ import textwrap
 import pytest
 
 from hand_runs import COMPILED_CALL, NATIVE, hand_run
-from quickfit.causes.host.slow_logging import CAUSE, changes, detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.host.slow_logging import CAUSE, changes, detect
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.errors import SignalMissing
 from quickfit.findings import Finding, FixClass, Gain, Location
 
 from builders import SCRIPT, run
 from programs import spots
+
+fix = catalogue()["slow-logging"].fix
 
 # Line 2 prints, line 3 logs, line 4 computes.
 SOURCE = """\
@@ -100,7 +103,7 @@ for step, (x, y) in enumerate(ds):
 def edited(text, line):
     where = Location("train.py", line)
     finding = Finding("", where, (), Gain(1.0, 1.0, 1.0, ""), 0.5)
-    made = changes(finding, run(), Project({"train.py": text}))
+    made = changes(finding, run(), Program(texts={"train.py": text}))
     assert len(made) <= 1
     return apply_edits(text, made[0].edits) if made else None
 

@@ -10,7 +10,7 @@ from quickfit.causes.host.sync_each_step.edit_values import (
 )
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = """\
@@ -37,7 +37,7 @@ for x, y in ds:
 
 
 def at_once(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, r in enumerate(script.lines, 1) if "float(e" in r or "norm" in r)
     change = values_at_once(script, line, [script])
     if change is None:
@@ -75,7 +75,7 @@ def test_a_tensor_that_is_indexed_becomes_an_array_before_the_loop():
     ],
 )  # fmt: skip
 def test_nothing_changes_where(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, 1) if "[row]" in row or "for e in" in row)
     assert values_at_once(script, line, [script]) is None
 
@@ -120,7 +120,7 @@ class Trainer:
 
 
 def kept(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     marks = (".append(", "+=")
     line = next(n for n, row in enumerate(script.lines, start=1) if any(m in row for m in marks))
     change = values_after_loop(script, line, [script])
@@ -268,7 +268,7 @@ for epoch in range(3):
 
 
 def read(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if "mean.result" in row)
     found = metrics_out_of_loop(script, line, [script])
     return [(apply_edits(script.text, change.edits), change.kind) for change in found]
@@ -337,7 +337,7 @@ def test_an_update_stays_in_the_loop_where(text):
 
 
 def rows(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if "batch = " in row)
     change = rows_of_tensors(script, line)
     return (apply_edits(script.text, change.edits), change.kind) if change else None
@@ -418,7 +418,7 @@ for x, y in bar:
 
 
 def shown(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, 1) if "= step(" in row)
     change = seldom_shown(script, line, [script])
     if change is None:
@@ -500,7 +500,7 @@ main()
 
 
 def moved(text, *others):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, 1) if ".result()" in row)
     found = reads_where_shown(script, line, [script, *others])
     return [(apply_edits(script.text, change.edits), change.kind) for change in found]
@@ -567,4 +567,4 @@ def test_readings_stay_where(text):
 
 
 def test_readings_stay_where_another_file_looks_at_them():
-    assert moved(HELPER, Script("other.py", "from train import shown\n")) == []
+    assert moved(HELPER, Module("other.py", "from train import shown\n")) == []

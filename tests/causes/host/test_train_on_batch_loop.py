@@ -6,7 +6,7 @@ import pytest
 
 from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
 from quickfit.causes.host.train_on_batch_loop import CAUSE, changes, detect, fix
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import FixClass, Location
 
@@ -127,7 +127,7 @@ def edits(text, **given):
     assert finding is not None
     line = next(n for n, row in enumerate(text.splitlines(), 1) if "train_on_batch(" in row)
     where = Location("train.py", line)
-    return changes(replace(finding, where=where), signals, Project({"train.py": text}))
+    return changes(replace(finding, where=where), signals, Program(texts={"train.py": text}))
 
 
 def test_whole_epochs_are_not_handed_over_where_python_would_prepare_them_as_before():

@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes.host.train_on_batch_loop.edit import fit_for_batches
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 PARTS = """\
@@ -42,7 +42,7 @@ for epoch in range(5):
 
 
 def changes(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".train_on_batch(" in row)
     found = fit_for_batches(script, line, [script], is_per_batch=True)
     return [apply_edits(script.text, change.edits) for change in found]
@@ -214,7 +214,7 @@ for epoch in range(5):
 
 
 def changes_batch_loops(text):
-    script = Script("train.py", textwrap.dedent(text))
+    script = Module("train.py", textwrap.dedent(text))
     line = next(n for n, row in enumerate(script.lines, start=1) if "train_on_batch(" in row)
     found = fit_for_batches(script, line, [script])
     return [(apply_edits(script.text, change.edits), change.kind) for change in found]
@@ -437,7 +437,7 @@ ALONE = """\
 
 
 def changes_batch_replays(text, *, is_per_batch=True):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if ".train_on_batch(" in row)
     found = fit_for_batches(script, line, [script], is_per_batch=is_per_batch)
     assert all(change.kind is FixClass.EQUIVALENT for change in found)

@@ -4,14 +4,15 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.batch_size import larger_validation_batch
 from quickfit.causes.host.validation_dominates.edit import (
     seldom_look,
     seldom_loop,
     seldom_validation,
 )
+from quickfit.code.batch_size import larger_validation_batch
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 FIT = "model.fit(x, y, epochs=n, validation_data=(a, b))\n"
@@ -19,8 +20,8 @@ FIT = "model.fit(x, y, epochs=n, validation_data=(a, b))\n"
 
 def changed(recognise, text, word, *more):
     text = textwrap.dedent(text)
-    found = Project({"train.py": text})
-    script = found.script("train.py")
+    found = Program(texts={"train.py": text})
+    script = found.find_module("train.py")
     line = next(number for number, row in enumerate(script.lines, start=1) if word in row)
     change = recognise(script, line, found, *more)
     return change, change and apply_edits(text, change.edits)
@@ -179,7 +180,7 @@ for epoch in range(EPOCHS):
 
 def changed_validation_loops(body, more="", head=TRAINING):
     text = head + textwrap.indent(textwrap.dedent(body), "    ") + more
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(number for number, row in enumerate(script.lines, start=1) if " in val" in row)
     change = seldom_loop(script, line)
     assert change is None or change.kind is FixClass.SAME_RESULTS

@@ -2,12 +2,12 @@ import pytest
 
 from quickfit.causes.input.dataset_rebuilt_per_epoch.edit import built_once
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 
 def change(text, line, *, is_random=True):
-    scripts = [Script("train.py", text)]
+    scripts = [Module("train.py", text)]
     return built_once(scripts, file="train.py", line=line, is_random=is_random)
 
 
@@ -94,10 +94,10 @@ for n in range(28):
 
 
 def test_a_function_that_a_loop_calls_is_given_the_dataset():
-    source = Script(
+    source = Module(
         "source.py", "def make_data(n):\n    return tf.data.Dataset.range(9).batch(n)\n"
     )
-    scripts = [Script("train.py", IN_FUNCTION), source]
+    scripts = [Module("train.py", IN_FUNCTION), source]
     found = built_once(scripts, file="train.py", line=5, is_random=True)
     assert (
         apply_edits(IN_FUNCTION, found.edits)
@@ -176,8 +176,8 @@ def test_nothing_is_made_before_where(text):
     ],
 )
 def test_a_function_stays_as_it_is_where_there_is(old, new):
-    source = Script(
+    source = Module(
         "source.py", "def make_data(n):\n    return tf.data.Dataset.range(9).batch(n)\n"
     )
-    scripts = [Script("train.py", IN_FUNCTION.replace(old, new)), source]
+    scripts = [Module("train.py", IN_FUNCTION.replace(old, new)), source]
     assert built_once(scripts, file="train.py", line=5, is_random=True) is None

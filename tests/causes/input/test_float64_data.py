@@ -5,12 +5,15 @@ import dataclasses
 import pytest
 
 from hand_runs import COMPILED_CALL, hand_run
-from quickfit.causes.input.float64_data import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.input.float64_data import detect
 from quickfit.causes.input.float64_data.run import asking_line, compute_s, products, setter
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import SCRIPT, run, shown_fix
+
+fix = catalogue()["float64-data"].fix
 
 ARRAYS = """\
 import numpy as np

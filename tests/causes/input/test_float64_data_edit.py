@@ -6,19 +6,19 @@ import pytest
 
 from quickfit.causes.input.float64_data.edit import single_data, single_policy
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 
 def project(text, **others):
     texts = {"train.py": text, **{f"{name}.py": other for name, other in others.items()}}
-    return Project({name: textwrap.dedent(text) for name, text in texts.items()})
+    return Program(texts={name: textwrap.dedent(text) for name, text in texts.items()})
 
 
 def policy(text, line):
     found = project(text)
-    change = single_policy(found.script("train.py"), line, found)
-    return change and apply_edits(found.script("train.py").text, change.edits)
+    change = single_policy(found.find_module("train.py"), line, found)
+    return change and apply_edits(found.find_module("train.py").text, change.edits)
 
 
 def data(text, name="train.py", **others):
@@ -27,7 +27,7 @@ def data(text, name="train.py", **others):
     if change is None:
         return None
     assert change.kind is FixClass.MAY_CHANGE_RESULTS
-    return apply_edits(found.script(name).text, [e for e in change.edits if e.file == name])
+    return apply_edits(found.find_module(name).text, [e for e in change.edits if e.file == name])
 
 
 def test_a_setting_is_removed():

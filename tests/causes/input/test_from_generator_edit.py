@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.causes.input.from_generator.edit import arrays_to_dataset
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 
 ROWS = """\
 import numpy as np
@@ -42,7 +42,7 @@ class Feed:
 
 def change_of(text):
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "yield" in row)
-    return arrays_to_dataset(Project({"train.py": text}), "train.py", line)
+    return arrays_to_dataset(Program(texts={"train.py": text}), "train.py", line)
 
 
 def test_rows_of_arrays_are_sliced():

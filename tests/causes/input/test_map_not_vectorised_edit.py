@@ -2,14 +2,14 @@ import pytest
 
 from quickfit.causes.input.map_not_vectorised.edit import batch_first
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = "import tensorflow as tf\n"
 
 
 def change(text, line):
-    return batch_first(Script("train.py", text), line)
+    return batch_first(Module("train.py", text), line)
 
 
 def scaled(body, pipeline="ds = ds.map(scale)\nds = ds.batch(64)\n"):

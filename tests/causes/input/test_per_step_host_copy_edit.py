@@ -4,7 +4,7 @@ import pytest
 
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = """\
@@ -35,7 +35,7 @@ train(x, y)
 
 
 def rows(text):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if "= step(" in row)
     change = rows_of_tensors(script, line, [script])
     if change is None:

@@ -7,7 +7,8 @@ import pytest
 from quickfit.causes.input.py_generator_input.edit_image_data_generator import image_data_generator
 from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_dataset
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 TEXT = """\
@@ -23,7 +24,7 @@ model.fit(train_generator, epochs=3)
 
 
 def change(text):
-    return image_data_generator(Script("train.py", text))
+    return image_data_generator(Module("train.py", text))
 
 
 def after(text):
@@ -263,7 +264,7 @@ model.fit(train, validation_data=val, epochs=3)
 
 def change_of(text):
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "__getitem__" in row)
-    return sequence_to_dataset(Project({"train.py": text}), "train.py", line, pillow=12)
+    return sequence_to_dataset(Program(texts={"train.py": text}), "train.py", line, pillow=12)
 
 
 def after_image_sequences(text):
@@ -355,7 +356,7 @@ def test_an_order_made_between_epochs_becomes_a_shuffle_of_pictures():
 def test_the_import_of_another_file_is_changed_too():
     other = "import model\nfrom feed import Photos\n" + FIT
     change = sequence_to_dataset(
-        Project({"feed.py": PLAIN, "train.py": other}), "feed.py", 20, pillow=12
+        Program(texts={"feed.py": PLAIN, "train.py": other}), "feed.py", 20, pillow=12
     )
     assert apply_edits(other, [e for e in change.edits if e.file == "train.py"]) == (
         "import model\nfrom feed import photos\n" + FIT.replace("Photos", "photos")

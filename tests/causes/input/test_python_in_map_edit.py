@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 BEFORE = """\
@@ -61,7 +61,7 @@ ds = ds.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(8)
 
 def change_of(text):
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "_function(" in row)
-    return python_map(Project({"train.py": text}), "train.py", line, pillow=12)
+    return python_map(Program(texts={"train.py": text}), "train.py", line, pillow=12)
 
 
 def test_the_function_is_translated_and_called_directly():
@@ -131,7 +131,7 @@ ds = tf.data.Dataset.from_tensor_slices((signals, labels)).map(prepare).batch(8)
 def change_of_numpy_maps(code, after=MAP):
     text = HEAD + textwrap.dedent(code).strip("\n") + "\n" + after
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "_function(" in row)
-    return text, numpy_map(Project({"t.py": text}), "t.py", line)
+    return text, numpy_map(Program(texts={"t.py": text}), "t.py", line)
 
 
 def after(code):

@@ -10,13 +10,13 @@ from quickfit.causes.traps.steps_with_finite_pydataset.edit import (
     repeated_data,
 )
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 
 def changed(recognise, text):
     text = textwrap.dedent(text)
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(number for number, row in enumerate(script.lines, start=1) if "fit(" in row)
     change = recognise(script, line)
     assert change is None or change.kind is FixClass.REPAIRS

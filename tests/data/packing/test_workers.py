@@ -14,18 +14,18 @@ import pytest
 
 from quickfit.data import pack, sources
 from quickfit.data.entries import Entry, Reason, SourceImageError
-from quickfit.data.packing import workers as workers_module
 from quickfit.data.packing.manifest import PackLayout
 from quickfit.data.packing.plan import check_settings
 from quickfit.data.packing.workers import (
     ShardContext,
     ShardFailedError,
     ShardJob,
-    ShardWorkerPool,
     hash_ahead,
+    make_shards,
     work_ahead,
 )
 from quickfit.errors import PipelineError
+from quickfit.lab import pool
 
 GONE = SourceImageError(Reason.VANISHED, "it is gone")
 
@@ -137,7 +137,7 @@ def made(photos, tmp_path, monkeypatch):
         ]
         heard = []
         try:
-            ShardWorkerPool(workshop, count=count, lock=lock).make(jobs, heard.append)
+            make_shards(jobs, workshop, count=count, lock=lock, show=heard.append)
         finally:
             assert not psutil.Process().children()
         return heard
@@ -163,14 +163,14 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_counts_twice(made, tmp_
 
 
 def test_an_image_that_kills_every_worker_is_named(made):
-    with pytest.raises(PipelineError, match=r"died twice \(SIGKILL\)") as error:
+    with pytest.raises(PipelineError, match=r"died twice \(it was ended by SIGKILL\)") as error:
         made("Dies", "cat/00005.jpg")
     assert "at the image 'cat/00005.jpg'" in str(error.value)
     assert "The memory may be too small" in str(error.value)
 
 
 def test_an_image_that_crashes_a_decoder_is_named_with_the_signal(made):
-    with pytest.raises(PipelineError, match=r"died twice \(SIGTERM\)") as error:
+    with pytest.raises(PipelineError, match=r"died twice \(it was ended by SIGTERM\)") as error:
         made("Dies", "cat/00005.jpg", None, signal.SIGTERM)
     assert "Leave that image out" in str(error.value)
 
@@ -182,8 +182,8 @@ def test_a_mistake_in_a_worker_comes_with_its_traceback(made):
 
 
 def test_a_worker_that_cannot_start_is_an_error(made, monkeypatch):
-    monkeypatch.setattr(workers_module, "_WORKER_PROGRAM", "raise SystemExit(3)")
-    with pytest.raises(PipelineError, match=r"died twice \(exit code 3\)"):
+    monkeypatch.setattr(pool, "_PROGRAM", "raise SystemExit(3)")
+    with pytest.raises(PipelineError, match=r"died twice \(it ended with exit code 3\)"):
         made("Fails")
 
 

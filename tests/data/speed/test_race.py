@@ -5,7 +5,7 @@ import pytest
 from quickfit.data.speed.race import _RaceMark, compare_marks, marks_in, race_targets
 from quickfit.data.speed.target import TargetOptions
 from quickfit.errors import PipelineError, UsageError
-from quickfit.measuring.interleave import Block
+from quickfit.lab.turns import Block
 
 NAMES = ("before", "after")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from quickfit.proof.budget import Budget
+from quickfit.lab.budget import Budget
 from quickfit.tuning.advice.rounds import TrialMachine
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (

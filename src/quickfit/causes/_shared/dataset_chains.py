@@ -5,22 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from quickfit.code.datasets import ChainStep, LocalChain, chain_at, method_call_at
+from quickfit.code.datasets import ChainStep, LocalChain, chain_at
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import parse_or_none
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     may_bind,
-    only_binding,
     reads_of_assignment,
     target_of,
     value_of_statement,
 )
+from quickfit.code.syntax import parse_or_none
 from quickfit.findings import Change, Edit, FixClass, Position
 
 
 def reordered(
-    script: Script,
+    module: Module,
     chain: LocalChain,
     first: int,
     order: Sequence[int],
@@ -37,29 +36,29 @@ def reordered(
     wanted = [chain.steps[place] for place in order]
     if not chain.is_closed(first, first + len(order) - 1, keeps_count=keeps_count):
         return None
-    if not _is_in_order(script, steps):
+    if not _is_in_order(module, steps):
         return None
-    as_statements = _as_statements(script, steps, wanted)
+    as_statements = _as_statements(module, steps, wanted)
     if as_statements is not None and keeps_count:
         return as_statements
-    made = {target_of(statement) for statement in _statements(script, steps)[:-1]}
+    made = {target_of(statement) for statement in _statements(module, steps)[:-1]}
     if any(name.id in made for step in steps for name in _names_of_arguments(step)):
         return None  # an argument is made of what is between the operations
-    edits = as_statements or _as_parts(script, steps, wanted)
-    return edits if edits is not None and is_python(script, edits) else None
+    edits = as_statements or _as_parts(module, steps, wanted)
+    return edits if edits is not None and is_python(module, edits) else None
 
 
-def _statements(script: Script, steps: Sequence[ChainStep]) -> list[ast.stmt]:
-    return list(dict.fromkeys(script.statement(step.call) for step in steps))
+def _statements(module: Module, steps: Sequence[ChainStep]) -> list[ast.stmt]:
+    return list(dict.fromkeys(module.statement(step.call) for step in steps))
 
 
-def _is_in_order(script: Script, steps: Sequence[ChainStep]) -> bool:
+def _is_in_order(module: Module, steps: Sequence[ChainStep]) -> bool:
     """Tell whether what the operations are given may as well be made in another order.
 
     Statements between them may matter to a moved one only through the names it reads.
     """
-    statements = _statements(script, steps)
-    block = script.block(statements[0])
+    statements = _statements(module, steps)
+    block = module.block(statements[0])
     if any(statement not in block for statement in statements):
         return False
     between = block[block.index(statements[0]) : block.index(statements[-1]) + 1]
@@ -78,30 +77,30 @@ def _names_of_arguments(step: ChainStep) -> list[ast.Name]:
 
 
 def _as_statements(
-    script: Script, steps: Sequence[ChainStep], wanted: Sequence[ChainStep]
+    module: Module, steps: Sequence[ChainStep], wanted: Sequence[ChainStep]
 ) -> tuple[Edit, ...] | None:
     """Let whole statements `ds = ds.method(...)` of one name change places."""
-    statements = [script.statement(step.call) for step in steps]
-    if not all(_is_single(script, s, step) for s, step in zip(statements, steps, strict=True)):
+    statements = [module.statement(step.call) for step in steps]
+    if not all(_is_single(module, s, step) for s, step in zip(statements, steps, strict=True)):
         return None
     names = {target_of(s) for s in statements} | {_on(step) for step in steps}
     if len(names) != 1:
         return None
-    spans = {step.call: _span(script, script.statement(step.call)) for step in steps}
+    spans = {step.call: _span(module, module.statement(step.call)) for step in steps}
     edits = []
     for place, step in zip(steps, wanted, strict=True):
         if place is not step:
             begin, end = spans[place.call]
-            text = "\n".join(script.lines[spans[step.call][0] - 1 : spans[step.call][1]])
-            edits.append(Edit(script.file, (begin, 0), (end, len(script.lines[end - 1])), text))
+            text = "\n".join(module.lines[spans[step.call][0] - 1 : spans[step.call][1]])
+            edits.append(Edit(module.path, (begin, 0), (end, len(module.lines[end - 1])), text))
     return tuple(edits)
 
 
-def _is_single(script: Script, statement: ast.stmt, step: ChainStep) -> bool:
+def _is_single(module: Module, statement: ast.stmt, step: ChainStep) -> bool:
     return (
         value_of_statement(statement) is step.call
         and _on(step) is not None
-        and script.is_alone(statement)
+        and module.is_alone(statement)
         and target_of(statement) is not None
     )
 
@@ -113,10 +112,10 @@ def _on(step: ChainStep) -> str | None:
     return value.id if isinstance(value, ast.Name) else None
 
 
-def _span(script: Script, statement: ast.stmt) -> tuple[int, int]:
+def _span(module: Module, statement: ast.stmt) -> tuple[int, int]:
     """Return the first and last line of a statement with the comments above it."""
-    first, last = script.begin(statement)[0], script.end(statement)[0]
-    while first > 1 and script.lines[first - 2].startswith(script.indent(statement) + "#"):
+    first, last = module.begin(statement)[0], module.end(statement)[0]
+    while first > 1 and module.lines[first - 2].startswith(module.indent(statement) + "#"):
         first -= 1
     return first, last
 
@@ -125,37 +124,37 @@ def _span(script: Script, statement: ast.stmt) -> tuple[int, int]:
 
 
 def _as_parts(
-    script: Script, steps: Sequence[ChainStep], wanted: Sequence[ChainStep]
+    module: Module, steps: Sequence[ChainStep], wanted: Sequence[ChainStep]
 ) -> tuple[Edit, ...] | None:
-    spans = {step.call: part_of(script, step.call) for step in steps}
-    if any(span is None for span in spans.values()) or _has_comments(script, steps):
+    spans = {step.call: part_of(module, step.call) for step in steps}
+    if any(span is None for span in spans.values()) or _has_comments(module, steps):
         return None
     edits = []
     for place, step in zip(steps, wanted, strict=True):
         here, there = spans[place.call], spans[step.call]
         if place is not step and here is not None and there is not None:
-            text = _indented(script, there, here)
-            edits.append(Edit(script.file, *here, text))
+            text = _indented(module, there, here)
+            edits.append(Edit(module.path, *here, text))
     return tuple(edits)
 
 
-def part_of(script: Script, call: ast.Call) -> tuple[Position, Position] | None:
+def part_of(module: Module, call: ast.Call) -> tuple[Position, Position] | None:
     """Return the span of `.method(...)`; None where the dot stands on another line."""
     assert isinstance(call.func, ast.Attribute)
-    line, end = script.end(call.func)
+    line, end = module.end(call.func)
     column = end - len(call.func.attr) - 1
-    if column < 0 or script.lines[line - 1][column] != ".":
+    if column < 0 or module.lines[line - 1][column] != ".":
         return None
-    return (line, column), script.end(call)
+    return (line, column), module.end(call)
 
 
 def _indented(
-    script: Script, span: tuple[Position, Position], target: tuple[Position, Position]
+    module: Module, span: tuple[Position, Position], target: tuple[Position, Position]
 ) -> str:
     """Return the text of a span, its further lines indented as at another place."""
-    text = script.between(*span)
+    text = module.between(*span)
     head, *rest = text.split("\n")
-    shift = _indent_at(script, target[0][0]) - _indent_at(script, span[0][0])
+    shift = _indent_at(module, target[0][0]) - _indent_at(module, span[0][0])
     if not rest or not shift:
         return text
     moved = [
@@ -164,21 +163,21 @@ def _indented(
     return "\n".join([head, *moved])
 
 
-def _indent_at(script: Script, line: int) -> int:
-    return _width(script.lines[line - 1])
+def _indent_at(module: Module, line: int) -> int:
+    return _width(module.lines[line - 1])
 
 
 def _width(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _has_comments(script: Script, steps: Sequence[ChainStep]) -> bool:
+def _has_comments(module: Module, steps: Sequence[ChainStep]) -> bool:
     """Tell whether a comment stands in the statements of operations, or above one of them."""
-    statements = list(dict.fromkeys(script.statement(step.call) for step in steps))
+    statements = list(dict.fromkeys(module.statement(step.call) for step in steps))
     for statement in statements:
-        if script.has_comment(statement, statement):
+        if module.has_comment(statement, statement):
             return True
-        if len(statements) > 1 and _span(script, statement)[0] < script.begin(statement)[0]:
+        if len(statements) > 1 and _span(module, statement)[0] < module.begin(statement)[0]:
             return True
     return False
 
@@ -186,25 +185,25 @@ def _has_comments(script: Script, steps: Sequence[ChainStep]) -> bool:
 # -- an operation that comes new ---------------------------------------------------------------
 
 
-def inserted(script: Script, step: ChainStep, code: str) -> Edit | None:
+def inserted(module: Module, step: ChainStep, code: str) -> Edit | None:
     """Return the edit that puts `.code` behind an operation, laid out as that is."""
-    statement, span = script.statement(step.call), part_of(script, step.call)
+    statement, span = module.statement(step.call), part_of(module, step.call)
     if span is None:
         return None
     name = target_of(statement)
     is_last = value_of_statement(statement) is step.call
-    if is_last and name is not None and script.is_alone(statement) and _rebinds(script, statement):
-        return script.insert_after(statement, f"{name} = {name}.{code}")
-    on_own_line = _on_own_line(script, span, code)
-    if on_own_line is not None and is_python(script, (on_own_line,)):
+    if is_last and name is not None and module.is_alone(statement) and _rebinds(module, statement):
+        return module.insert_after(statement, f"{name} = {name}.{code}")
+    on_own_line = _on_own_line(module, span, code)
+    if on_own_line is not None and is_python(module, (on_own_line,)):
         return on_own_line
-    return Edit(script.file, span[1], span[1], f".{code}")
+    return Edit(module.path, span[1], span[1], f".{code}")
 
 
-def _on_own_line(script: Script, span: tuple[Position, Position], code: str) -> Edit | None:
+def _on_own_line(module: Module, span: tuple[Position, Position], code: str) -> Edit | None:
     """Return the edit that adds a line below an operation that has a line of its own."""
     begin, end = span
-    line, last = script.lines[begin[0] - 1], script.lines[end[0] - 1]
+    line, last = module.lines[begin[0] - 1], module.lines[end[0] - 1]
     indent = line[: len(line) - len(line.lstrip())]
     if begin[1] != len(indent):
         return None
@@ -212,19 +211,19 @@ def _on_own_line(script: Script, span: tuple[Position, Position], code: str) -> 
     if rest.startswith("#"):
         end = (end[0], len(last))  # the comment stays with its operation
     text = f" \\\n{indent}.{code}" if rest == "\\" else f"\n{indent}.{code}"
-    return Edit(script.file, end, end, text)
+    return Edit(module.path, end, end, text)
 
 
-def is_python(script: Script, edits: Sequence[Edit]) -> bool:
+def is_python(module: Module, edits: Sequence[Edit]) -> bool:
     """Tell whether a file is still Python with edits made."""
-    return parse_or_none(apply_edits(script.text, edits)) is not None
+    return parse_or_none(apply_edits(module.text, edits)) is not None
 
 
-def _rebinds(script: Script, statement: ast.stmt) -> bool:
+def _rebinds(module: Module, statement: ast.stmt) -> bool:
     """Tell whether a chain is written in steps that give one name again and again."""
     name = target_of(statement)
-    readers = reads_of_assignment(script, statement) or []
-    others = [script.statement(reader) for reader in readers]
+    readers = reads_of_assignment(module, statement) or []
+    others = [module.statement(reader) for reader in readers]
     value = value_of_statement(statement)
     is_again = value is not None and any(
         isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)
@@ -232,21 +231,12 @@ def _rebinds(script: Script, statement: ast.stmt) -> bool:
     return is_again or any(target_of(other) == name for other in others)
 
 
-def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument given by place or by name; None where it is not given or not told."""
-    if any(isinstance(arg, ast.Starred) for arg in call.args):
-        return None
-    if place < len(call.args):
-        return call.args[place]
-    return next((k.value for k in call.keywords if k.arg == name), None)
-
-
 # They hand every element on by itself, in the order in which it came.
 _PER_ELEMENT = ("map", "prefetch")
 
 
 def shuffle_first(
-    script: Script, line: int, *, steady: Collection[int], is_repeated: bool = False
+    module: Module, line: int, *, steady: Collection[int], is_repeated: bool = False
 ) -> Change | None:
     """Return the change that moves the shuffle at a line before the maps in front of it.
 
@@ -254,14 +244,14 @@ def shuffle_first(
     state meets the elements in that other order. `steady` holds the lines of maps that do not.
     `is_repeated` tells whether there is a `repeat` in the pipeline, in this text or not.
     """
-    found = chain_at(script, line, "shuffle")
+    found = chain_at(module, line, "shuffle")
     if found is None:
         return None
     chain, place = found
     first = _first_map(chain, place)
     if first is None:
         return None
-    edits = reordered(script, chain, first, [place, *range(first, place)], keeps_count=True)
+    edits = reordered(module, chain, first, [place, *range(first, place)], keeps_count=True)
     if edits is None:
         return None
     moved = [step for step in chain.steps[first:place] if step.name == "map"]
@@ -295,104 +285,3 @@ def _first_map(chain: LocalChain, place: int) -> int | None:
     while first < place and chain.steps[first].name != "map":
         first += 1
     return first if first < place else None
-
-
-def smaller_shuffle(script: Script, line: int, *, size: int) -> Change | None:
-    """Return the change that lets the shuffle at a line hold at most `size` elements."""
-    found = chain_at(script, line, "shuffle")
-    given = argument(found[0].steps[found[1]].call, 0, "buffer_size") if found else None
-    if given is None or (isinstance(given, ast.Constant) and given.value in range(size + 1)):
-        return None
-    return Change(
-        "Hold a few batches in the shuffle",
-        FixClass.MAY_CHANGE_RESULTS,
-        (_with_less(script, given, f"{size:_}"),),
-        "A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
-    )
-
-
-def _with_less(script: Script, given: ast.expr, size: str) -> Edit:
-    if _is_number(given):
-        return script.replace(given, size)
-    if isinstance(given, ast.Name):
-        statement = only_binding(script, given)
-        value = value_of_statement(statement) if statement is not None else None
-        if value is not None and _is_number(value) and _is_read_once(script, given.id):
-            return script.replace(value, size)
-    return script.replace(given, f"min({script.code(given)}, {size})")
-
-
-def _is_read_once(script: Script, name: str) -> bool:
-    named = [node for node in script.all(ast.Name) if node.id == name]
-    return len([node for node in named if isinstance(node.ctx, ast.Load)]) == 1
-
-
-def _is_number(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and type(value.value) is int
-
-
-def parallel_map(script: Script, line: int, *, is_random: bool) -> Change | None:
-    """Return the change that gives the map at a line several threads."""
-    call = method_call_at(script, line, "map")
-    return parallel_call(script, call, is_random=is_random) if call is not None else None
-
-
-def parallel_call(script: Script, call: ast.Call, *, is_random: bool) -> Change | None:
-    """Return the change that gives a call of `map` several threads."""
-    named = autotune(script, call.func.end_lineno or call.lineno)
-    if named is None or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    code, imports = named
-    edit = _with_threads(script, call, code)
-    if edit is None:
-        return None
-    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS
-    note = (
-        "The map keeps state (random numbers): elements keep their order,"
-        " but may get other random numbers than before."
-        if is_random
-        else ""
-    )
-    return Change("Run the map on several threads", kind, (*imports, edit), note)
-
-
-def _with_threads(script: Script, call: ast.Call, code: str) -> Edit | None:
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    threads = call.args[1] if len(call.args) > 1 else given.get("num_parallel_calls")
-    if threads is None:
-        return script.with_keyword(call, "num_parallel_calls", code) if call.args or given else None
-    is_one = isinstance(threads, ast.Constant) and threads.value in (None, 1)
-    return script.replace(threads, code) if is_one and len(call.args) <= 2 else None
-
-
-def autotune(script: Script, line: int) -> tuple[str, tuple[Edit, ...]] | None:
-    """Return the code for `tf.data.AUTOTUNE` at a line, and the edits that import what it needs.
-
-    A constant of the user's for it comes first. None where the name `tf` is something else.
-    """
-    for statement in script.tree.body:
-        value, name = value_of_statement(statement), target_of(statement)
-        if name and isinstance(value, ast.Attribute) and value.attr == "AUTOTUNE":
-            return (name, ()) if statement.lineno < line else None
-    return tensorflow(script, line, "data.AUTOTUNE")
-
-
-def tensorflow(script: Script, line: int, path: str) -> tuple[str, tuple[Edit, ...]] | None:
-    """Return the code for something of TensorFlow, and the edits that import what it needs."""
-    for node in script.all(ast.Import):
-        inside = script.around(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        if inside is not None and not inside.lineno <= line <= (inside.end_lineno or 0):
-            continue
-        for alias in node.names:
-            is_whole = alias.name in ("tensorflow", "tensorflow.compat.v2")
-            if is_whole and (alias.asname or alias.name == "tensorflow"):
-                return f"{alias.asname or alias.name}.{path}", ()
-            if alias.name.startswith("tensorflow.") and alias.asname is None:
-                return f"tensorflow.{path}", ()
-    names = {node.id for node in script.all(ast.Name)} | {
-        alias.asname or alias.name for node in script.all(ast.ImportFrom) for alias in node.names
-    }
-    if "tf" in names:
-        return None  # it has another meaning here
-    name, edits = script.import_of("tensorflow", "tf")
-    return f"{name}.{path}", edits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from quickfit.code.module import FUNCTIONS, name_of
+from quickfit.code.syntax import FUNCTIONS, name_of
 
 
 class Empty:

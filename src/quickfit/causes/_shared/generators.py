@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.generator_flow import ERROR, Walk
 from quickfit.code.datasets import ENDING, Chain, Stage, chains_of, taken_chains
-from quickfit.code.module import Module, argument, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import argument, own_nodes
 from quickfit.code.values import Group, Instance, Literal, Made, Routine, Value
 
 # Generators that call generators; and datasets that are made of datasets.

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from quickfit.code.calls import position_of_parameter
 from quickfit.code.keras_models import is_model_value
-from quickfit.code.module import FUNCTIONS, Module, argument, name_of
+from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program
+from quickfit.code.syntax import FUNCTIONS, argument, name_of
 from quickfit.code.values import Instance, Literal, Made, Member, Routine, Value
 from quickfit.findings import Edit
 
@@ -150,11 +151,6 @@ def _imported(module: Module) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
                 yield f"{node.module}.{alias.name}", alias.asname or alias.name
-
-
-def receiver(call: ast.Call) -> ast.expr | None:
-    """Return the object whose method is called."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 MAX_DEPTH = 8

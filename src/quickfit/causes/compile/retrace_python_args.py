@@ -36,8 +36,10 @@ from quickfit.causes._shared.train_loops.compiled_steps import hoisted_function
 from quickfit.code.compiled_functions import is_made_here, is_method, wrapping_lines
 from quickfit.code.constants import PythonNumbers
 from quickfit.code.graph_code import GraphCode, argument_for_parameter, is_graph_path
-from quickfit.code.project import Function, Project, Script
-from quickfit.code.scopes import dotted, import_path, reads, scripts_of, writes
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.scopes import dotted, import_path, reads, writes
+from quickfit.code.syntax import Def
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.compiling import delay_share, main_cpu_s
@@ -175,11 +177,11 @@ def _note(value: str) -> str:
     return note
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Give a tensor for a number, or make the function once."""
-    where, scripts = finding.where, scripts_of(project)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    where, modules = finding.where, program.modules()
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
     longest = _longest(signals)
     if longest is None:
@@ -187,10 +189,10 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     again, found = longest[0], None
     made, reason = again.location, again.reason
     if reason.kind == "function":
-        found = hoisted_function(script, where.line, scripts)
+        found = hoisted_function(module, where.line, modules)
     elif reason.kind == "value" and made is not None:
         given = Argument(made.file, made.line, again.name, reason.argument, reason.after)
-        found = tensor_argument(script, where.line, given, scripts)
+        found = tensor_argument(module, where.line, given, modules)
     return [found] if found is not None else []
 
 
@@ -226,41 +228,41 @@ class Argument:
 
 
 def tensor_argument(
-    script: Script, line: int, retraced: Argument, scripts: Sequence[Script]
+    module: Module, line: int, retraced: Argument, modules: Sequence[Module]
 ) -> Change | None:
     """Wrap what the call of a function at a line gives for one argument in `tf.constant`."""
-    call, made = _call_on(script, line, retraced.name), _compiled(scripts, retraced)
-    if call is None or made is None or any(_OTHER_WIDTHS.search(s.text) for s in scripts):
+    call, made = _call_on(module, line, retraced.name), _compiled(modules, retraced)
+    if call is None or made is None or any(_OTHER_WIDTHS.search(s.text) for s in modules):
         return None
     given = argument_for_parameter(call, made[1], retraced.argument)
-    if given is None or not PythonNumbers(scripts).is_number(script, given):
+    if given is None or not PythonNumbers(modules).is_number(module, given):
         return None
     is_whole = retraced.value.lstrip("-").isdecimal()
-    uses = _Uses(made[0], made[1], GraphCode(scripts), is_whole)
-    alias, imports = script.import_of("tensorflow", "tf")
+    uses = _Uses(made[0], made[1], GraphCode(modules), is_whole)
+    alias, imports = module.import_of("tensorflow", "tf")
     if imports or not uses.are_computed_with(retraced.argument):
         return None
-    edit = script.replace(given, f"{alias}.constant({script.code(given)}, {alias}.float32)")
+    edit = module.replace(given, f"{alias}.constant({module.code(given)}, {alias}.float32)")
     title = f"Give `{retraced.argument}` as a tensor"
     return Change(title, FixClass.EQUIVALENT, (edit,), NOTE)
 
 
-def _call_on(script: Script, line: int, name: str) -> ast.Call | None:
+def _call_on(module: Module, line: int, name: str) -> ast.Call | None:
     """Return the only call of a function whose name stands on a line, or that spans it."""
-    named = [c for c in script.all(ast.Call) if dotted(c.func).rpartition(".")[2] == name]
+    named = [c for c in module.all(ast.Call) if dotted(c.func).rpartition(".")[2] == name]
     on_line = [c for c in named if c.func.end_lineno == line]
     within = [c for c in named if c.lineno <= line <= (c.end_lineno or 0)]
     found = on_line or within
     return found[0] if len(found) == 1 else None
 
 
-def _compiled(scripts: Sequence[Script], retraced: Argument) -> tuple[Script, Function] | None:
+def _compiled(modules: Sequence[Module], retraced: Argument) -> tuple[Module, Def] | None:
     """Return the function that is traced again."""
-    for script in scripts:
-        for node in script.all(ast.FunctionDef) if script.file == retraced.file else ():
+    for module in modules:
+        for node in module.all(ast.FunctionDef) if module.path == retraced.file else ():
             lines = (node.lineno, *(d.lineno for d in node.decorator_list))
             if node.name == retraced.name and retraced.line in lines:
-                return script, node
+                return module, node
     return None
 
 
@@ -268,8 +270,8 @@ def _compiled(scripts: Sequence[Script], retraced: Argument) -> tuple[Script, Fu
 class _Uses:
     """What a function does with a number; `is_whole` where it is given whole ones."""
 
-    script: Script
-    function: Function
+    module: Module
+    function: Def
     code: GraphCode
     is_whole: bool
 
@@ -282,11 +284,11 @@ class _Uses:
         return bool(uses) and all(self._is_legal(n, is_whole=self.is_whole) for n in uses)
 
     def _is_legal(self, use: ast.expr, *, is_whole: bool) -> bool:
-        top, parent = use, self.script.parent(use)
+        top, parent = use, self.module.parent(use)
         while isinstance(parent, ast.BinOp | ast.UnaryOp):
             if not isinstance(parent.op, (*_ARITHMETIC, ast.USub)):
                 return False
-            top, parent = parent, self.script.parent(parent)
+            top, parent = parent, self.module.parent(parent)
         if is_whole and not _is_made_float(top):
             return False  # it may meet whole numbers, which a float tensor does not
         if self._has_tensor(top):
@@ -298,7 +300,7 @@ class _Uses:
         if isinstance(parent, ast.AugAssign):
             return isinstance(parent.op, _ARITHMETIC) and isinstance(parent.target, ast.Name)
         is_part = isinstance(parent, ast.Tuple)
-        is_part = is_part and isinstance(self.script.parent(parent), ast.Return)  # type: ignore[arg-type]
+        is_part = is_part and isinstance(self.module.parent(parent), ast.Return)  # type: ignore[arg-type]
         return isinstance(parent, ast.Return) or is_part
 
     def _has_tensor(self, value: ast.expr) -> bool:
@@ -308,8 +310,8 @@ class _Uses:
         if isinstance(value, ast.UnaryOp):
             return self._has_tensor(value.operand)
         if isinstance(value, ast.Call):
-            path = import_path(self.script, dotted(value.func))
-            return is_graph_path(path) or self.code.is_object_call(self.script, value.func)
+            path = import_path(self.module, dotted(value.func))
+            return is_graph_path(path) or self.code.is_object_call(self.module, value.func)
         if not isinstance(value, ast.Name):
             return False
         values = [n for n in ast.walk(self.function) if isinstance(n, ast.Assign)]
@@ -319,7 +321,7 @@ class _Uses:
         return self._has_tensor(values[0].value)
 
     def _is_maths(self, call: ast.Call) -> bool:
-        path = import_path(self.script, dotted(call.func))
+        path = import_path(self.module, dotted(call.func))
         if path.startswith(("tensorflow.", "keras.ops.")):
             return path.rpartition(".")[2] in _MATHS
         return isinstance(call.func, ast.Attribute) and call.func.attr in _ASSIGNS
@@ -350,5 +352,4 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

@@ -35,8 +35,10 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from quickfit.causes._cause import Cause, example
-from quickfit.code.project import Project, Script
+from quickfit.causes._cause import Cause
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,
     Edit,
@@ -144,23 +146,14 @@ def _place(traces: list[Trace]) -> Location | None:
     return traces[0].caller or traces[0].location
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to trace once for every shape."""
-    return Fix(
-        title="Trace the function once for every shape",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Trace the function once for every shape, where its code does not ask for one."""
     found = _longest(signals)
     location = found[0][0].location if found is not None else None
     if location is None:
         return []
-    scripts = [script for file in project.files if (script := project.script(file)) is not None]
-    change = traced_once(scripts, file=location.file, line=location.line)
+    modules = program.modules()
+    change = traced_once(modules, file=location.file, line=location.line)
     return [change] if change is not None else []
 
 
@@ -171,47 +164,47 @@ _STATIC = ("get_shape", "int_shape", "as_list", "ndims", "unstack", "numpy")
 _SETTINGS = ("input_signature", "jit_compile", "experimental_relax_shapes", "experimental_compile")
 
 
-def traced_once(scripts: Sequence[Script], *, file: str, line: int) -> Change | None:
+def traced_once(modules: Sequence[Module], *, file: str, line: int) -> Change | None:
     """Return the change for the `tf.function` whose code begins at a line of a file."""
-    function = _function_at(scripts, file, line)
-    if function is None or _needs_shape(scripts, function):
+    function = _function_at(modules, file, line)
+    if function is None or _needs_shape(modules, function):
         return None
-    places = [*_decorated(scripts, function, file), *_wrapped(scripts, function.name)]
+    places = [*_decorated(modules, function, file), *_wrapped(modules, function.name)]
     if len(places) != 1:
         return None
-    script, maker = places[0]
-    edit = _relaxed(script, maker)
+    module, maker = places[0]
+    edit = _relaxed(module, maker)
     if edit is None:
         return None
     return Change("Trace the function once for every shape", FixClass.SAME_RESULTS, (edit,))
 
 
-def _function_at(scripts: Sequence[Script], file: str, line: int) -> Function | None:
-    for script in scripts:
-        for function in _functions(script) if script.file == file else ():
-            if line in (function.lineno, script.begin(function)[0]):
+def _function_at(modules: Sequence[Module], file: str, line: int) -> Function | None:
+    for module in modules:
+        for function in _functions(module) if module.path == file else ():
+            if line in (function.lineno, module.begin(function)[0]):
                 return function
     return None
 
 
-def _functions(script: Script) -> list[Function]:
-    return [*script.all(ast.FunctionDef), *script.all(ast.AsyncFunctionDef)]
+def _functions(module: Module) -> list[Function]:
+    return [*module.all(ast.FunctionDef), *module.all(ast.AsyncFunctionDef)]
 
 
 def _decorated(
-    scripts: Sequence[Script], function: Function, file: str
-) -> list[tuple[Script, ast.expr]]:
-    script = next(script for script in scripts if script.file == file)
-    return [(script, maker) for maker in function.decorator_list if _is_tf_function(maker)]
+    modules: Sequence[Module], function: Function, file: str
+) -> list[tuple[Module, ast.expr]]:
+    module = next(module for module in modules if module.path == file)
+    return [(module, maker) for maker in function.decorator_list if _is_tf_function(maker)]
 
 
-def _wrapped(scripts: Sequence[Script], name: str) -> list[tuple[Script, ast.expr]]:
+def _wrapped(modules: Sequence[Module], name: str) -> list[tuple[Module, ast.expr]]:
     """Return the calls `tf.function(name)`."""
     return [
-        (script, call)
-        for script in scripts
-        for call in script.all(ast.Call)
-        if _is_tf_function(call.func) and call.args and _last_name(call.args[0]) == name
+        (module, call)
+        for module in modules
+        for call in module.all(ast.Call)
+        if _is_tf_function(call.func) and call.args and name_of(call.args[0]) == name
     ]
 
 
@@ -219,29 +212,25 @@ def _is_tf_function(node: ast.expr) -> bool:
     """Tell whether an expression is `tf.function`, `function` or a call of one with settings."""
     if isinstance(node, ast.Call) and not node.args:
         return _is_tf_function(node.func)
-    return not isinstance(node, ast.Call) and _last_name(node) == "function"
+    return not isinstance(node, ast.Call) and name_of(node) == "function"
 
 
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _relaxed(script: Script, maker: ast.expr) -> Edit | None:
+def _relaxed(module: Module, maker: ast.expr) -> Edit | None:
     if not isinstance(maker, ast.Call):
-        return script.replace(maker, f"{script.code(maker)}(reduce_retracing=True)")
+        return module.replace(maker, f"{module.code(maker)}(reduce_retracing=True)")
     if any(keyword.arg in _SETTINGS for keyword in maker.keywords) or len(maker.args) > 1:
         return None
     asked = [k.value for k in maker.keywords if k.arg == "reduce_retracing"]
     if any(not isinstance(value, ast.Constant) or value.value for value in asked):
         return None
-    return script.with_keyword(maker, "reduce_retracing", "True")
+    return module.with_keyword(maker, "reduce_retracing", "True")
 
 
-def _needs_shape(scripts: Sequence[Script], function: Function) -> bool:
+def _needs_shape(modules: Sequence[Module], function: Function) -> bool:
     """Tell whether a function, or what it calls, asks in Python how large its arguments are."""
     known: dict[str, list[Function]] = {}
-    for script in scripts:
-        for other in _functions(script):
+    for module in modules:
+        for other in _functions(module):
             known.setdefault(other.name, []).append(other)
     # A model calls these by itself.
     waiting = [function, *known.get("call", ()), *known.get("train_step", ())]
@@ -254,15 +243,15 @@ def _needs_shape(scripts: Sequence[Script], function: Function) -> bool:
         if any(_asks(node) for statement in one.body for node in ast.walk(statement)):
             return True
         calls = [n for n in ast.walk(one) if isinstance(n, ast.Call)]
-        waiting += [other for call in calls for other in known.get(_last_name(call.func), ())]
+        waiting += [other for call in calls for other in known.get(name_of(call.func), ())]
     return False
 
 
 def _asks(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "shape":
-        return _last_name(node.value) not in ("tf", "tensorflow", "ops", "K", "backend")
+        return name_of(node.value) not in ("tf", "tensorflow", "ops", "K", "backend")
     if isinstance(node, ast.Call):
-        return _last_name(node.func) in (*_STATIC, "len")
+        return name_of(node.func) in (*_STATIC, "len")
     return isinstance(node, ast.Attribute) and node.attr in _STATIC
 
 
@@ -270,7 +259,6 @@ CAUSE = Cause(
     title="A function is traced again for every shape",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(title="Trace the function once for every shape", kind=FixClass.SAME_RESULTS),
     changes=changes,
-    counts_start=True,
 )

@@ -26,10 +26,10 @@ only where it is a quarter of the whole training, a repeated one from a tenth.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import without_xla
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.causes._cause import Cause
+from quickfit.code.compile_settings import without_xla
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -47,8 +47,6 @@ MIN_AGAIN = 3
 FIRST_REMOVED = (0.5, 0.8, 1.0)
 # A step without XLA, as a multiple of one with: nobody knows without trying.
 STEP_WITHOUT = (1.5, 1.0, 0.9)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 # What a step keeps busy at least; on a busy machine it does not get more.
 BUSY_CORES = 0.15
 
@@ -113,23 +111,13 @@ def _after_s(found: Compiled, first_removed: float, step_without: float) -> floa
     return max(rest_s, 0.0) + (1 - first_removed) * found.first_s + step_without * steps_s
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Turn XLA off in the call that turns it on."""
-    return Fix(
-        title="Train without XLA, or give every batch the same shape",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="To keep XLA: `drop_remainder=True` in `batch`, and padding to a few fixed lengths.",
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Turn XLA off in the call that turns it on."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    change = without_xla(script, where.line, project)
+    change = without_xla(module, where.line, program)
     return [change] if change is not None else []
 
 
@@ -160,8 +148,11 @@ CAUSE = Cause(
     title="XLA compiles for a large part of the training",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Train without XLA, or give every batch the same shape",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="To keep XLA: `drop_remainder=True` in `batch`, and padding to a few fixed lengths.",
+    ),
     changes=changes,
-    counts_start=True,
     live=(Mechanism(show_compiling, Proof.COMPUTING),),
 )

@@ -29,9 +29,10 @@ from quickfit.causes._cause import Cause, example
 from quickfit.code.constants import WrittenConstant, find_constant
 from quickfit.code.lines import calls_named, line_of_call
 from quickfit.code.loops import modulo_of, put_under_test, turn_test
-from quickfit.code.module import called_name, is_open, keyword_value
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import call_at
+from quickfit.code.syntax import called_name, is_open, keyword_value
 from quickfit.findings import Change, Edit, Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import SAVERS as SAVES_SAVERS
@@ -162,16 +163,16 @@ def _example(signals: Signals) -> str:
     return f"if {when} == 0:\n    {save}"
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Save a tenth as often: by the callback's number, or on fewer turns of the loop."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
     facts = signals.loop.facts
     steps = (facts.get("steps") or 0) * (facts.get("epochs") or 0) or None
-    change = seldom_checkpoint(script, where.line, project, steps=steps)
-    change = change or seldom_save(script, where.line, project)
+    change = seldom_checkpoint(module, where.line, program, steps=steps)
+    change = change or seldom_save(module, where.line, program)
     return [change] if change is not None else []
 
 
@@ -187,39 +188,39 @@ NOTE = "After a crash, more is to be done again; the last steps may not be in a 
 
 
 def seldom_checkpoint(
-    script: Script, line: int, project: Project, *, steps: int | None = None
+    module: Module, line: int, program: Program, *, steps: int | None = None
 ) -> Change | None:
     """Multiply the `save_freq` of a callback, where it is a number that is written out.
 
     `steps` is how many the whole training has, where that is known: of too few nothing would be
     left to save, and the end of an epoch is taken instead.
     """
-    call = call_at(script, line, *SAVERS)
+    call = call_at(module, line, *SAVERS)
     if call is None or is_open(call):
         return None
-    found = find_constant(script, keyword_value(call, "save_freq"), project)
+    found = find_constant(module, keyword_value(call, "save_freq"), program)
     if found is None or type(found.value) is not int or found.value < 1:
         return None
-    edit = _multiplied(script, keyword_value(call, "save_freq"), found)
+    edit = _multiplied(module, keyword_value(call, "save_freq"), found)
     if steps is not None and MIN_SAVES_LEFT * TIMES * found.value > steps:
-        edit = None if "{batch" in script.code(call) or found.reads > 1 else found.edit('"epoch"')
+        edit = None if "{batch" in module.code(call) or found.reads > 1 else found.edit('"epoch"')
     best = keyword_value(call, "save_best_only")
     is_best = best is not None and not (isinstance(best, ast.Constant) and not best.value)
-    return _change(edit, project, is_best=is_best)
+    return _change(edit, program, is_best=is_best)
 
 
-def _multiplied(script: Script, value: ast.expr | None, found: WrittenConstant) -> Edit | None:
+def _multiplied(module: Module, value: ast.expr | None, found: WrittenConstant) -> Edit | None:
     """Return the edit of the constant; in the call, where others read the constant too."""
     assert isinstance(found.value, int)
     if found.reads <= 1:
         return found.edit(str(TIMES * found.value))
-    return script.replace(value, f"{TIMES} * {script.code(value)}") if value else None
+    return module.replace(value, f"{TIMES} * {module.code(value)}") if value else None
 
 
-def _change(edit: Edit | None, project: Project, *, is_best: bool = False) -> Change | None:
+def _change(edit: Edit | None, program: Program, *, is_best: bool = False) -> Change | None:
     if edit is None:
         return None
-    is_read = _is_read(project)
+    is_read = _is_read(program)
     more = " The best model is looked for less often." if is_best else ""
     more += " The script reads a saved model: it may be an older one." if is_read else ""
     return Change(
@@ -230,35 +231,35 @@ def _change(edit: Edit | None, project: Project, *, is_best: bool = False) -> Ch
     )
 
 
-def _is_read(project: Project) -> bool:
+def _is_read(program: Program) -> bool:
     """Tell whether some file of the project reads a model back."""
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
-    return any(called_name(call) in READING for s in scripts for call in s.all(ast.Call))
+    modules = program.modules()
+    return any(called_name(call) in READING for s in modules for call in s.all(ast.Call))
 
 
-def seldom_save(script: Script, line: int, project: Project) -> Change | None:
+def seldom_save(module: Module, line: int, program: Program) -> Change | None:
     """Save on every tenth turn of a loop, or of the turns that an `if` around it picks."""
-    call = call_at(script, line, *WRITING)
-    statement = script.statement(call) if call is not None else None
+    call = call_at(module, line, *WRITING)
+    statement = module.statement(call) if call is not None else None
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return None  # something is done with what it returns
-    picked = script.parent(statement)
+    picked = module.parent(statement)
     if isinstance(picked, ast.If):
-        return _change(_seldom_if(script, picked, project), project)
-    test = turn_test(script, statement, TIMES)
-    edit = put_under_test(script, [statement], test) if test is not None else None
-    return _change(edit, project)
+        return _change(_seldom_if(module, picked, program), program)
+    test = turn_test(module, statement, TIMES)
+    edit = put_under_test(module, [statement], test) if test is not None else None
+    return _change(edit, program)
 
 
-def _seldom_if(script: Script, picked: ast.If, project: Project) -> Edit | None:
+def _seldom_if(module: Module, picked: ast.If, program: Program) -> Edit | None:
     """Multiply the interval of `if step % 5 == 0:` that holds nothing but the save."""
     if len(picked.body) != 1 or picked.orelse:
         return None
     interval = modulo_of(picked.test)
-    found = find_constant(script, interval, project)
+    found = find_constant(module, interval, program)
     if interval is None or found is None or type(found.value) is not int or found.value < 1:
         return None
-    return _multiplied(script, interval, found)
+    return _multiplied(module, interval, found)
 
 
 CAUSE = Cause(

@@ -43,7 +43,7 @@ import ast
 
 from quickfit import units
 from quickfit.causes._cause import Cause, example
-from quickfit.code.module import parse_or_none
+from quickfit.code.syntax import parse_or_none
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain

@@ -34,11 +34,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.code.loops import put_under_test
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project, Script
+from quickfit.code.syntax import name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Change,
@@ -171,42 +171,33 @@ def _is_logging(call: ast.Call) -> bool:
     return name_of(call.func) in LOGGERS and "log" in (named or "").lower()
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to write every 50th line."""
-    return Fix(
-        title=f"Write a line every {EVERY}th step",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Put the statement that writes under a test of the batch's number."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    change = _seldom_line(script, where) if script is not None and where is not None else None
+    module = program.find_module(where.file) if where is not None else None
+    change = _seldom_line(module, where) if module is not None and where is not None else None
     return [change] if change is not None else []
 
 
-def _seldom_line(script: Script, where: Location) -> Change | None:
+def _seldom_line(module: Module, where: Location) -> Change | None:
     """Return the edit; None where the line does more than write, or nothing counts the steps."""
     written = [
         node
-        for node in script.all(ast.Expr)
+        for node in module.all(ast.Expr)
         if isinstance(node.value, ast.Call)
         and _is_logging(node.value)
         and node.lineno <= where.line <= (node.end_lineno or 0)
     ]
-    counter = _counter(script, written[0]) if len(written) == 1 else None
-    edit = put_under_test(script, [written[0]], f"{counter} % {EVERY} == 0") if counter else None
+    counter = _counter(module, written[0]) if len(written) == 1 else None
+    edit = put_under_test(module, [written[0]], f"{counter} % {EVERY} == 0") if counter else None
     if edit is None:
         return None
     return Change(f"Write a line every {EVERY}th step", FixClass.SAME_RESULTS, (edit,), "")
 
 
-def _counter(script: Script, statement: ast.stmt) -> str | None:
+def _counter(module: Module, statement: ast.stmt) -> str | None:
     """Return the name that counts batches where a statement runs: a hook's, or `enumerate`'s."""
-    around = script.parent(statement)
+    around = module.parent(statement)
     if isinstance(around, ast.FunctionDef) and around.name in BATCH_HOOKS:
         named = [argument.arg for argument in around.args.args]
         return named[1] if len(named) > 1 else None
@@ -222,7 +213,7 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(title=f"Write a line every {EVERY}th step", kind=FixClass.SAME_RESULTS),
     changes=changes,
     says_more_than=("callback-batch-slow",),
 )

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import steps_in_one_call
-from quickfit.code.project import Project
+from quickfit.code.compile_settings import steps_in_one_call
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
@@ -116,14 +116,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Add `steps_per_execution` to the call of `compile`."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
     works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
-    change = steps_in_one_call(script, where.line, STEPS, works_on_batches=works_on_batches)
+    change = steps_in_one_call(module, where.line, STEPS, works_on_batches=works_on_batches)
     return [change] if change is not None else []
 
 

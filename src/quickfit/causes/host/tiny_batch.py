@@ -26,14 +26,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quickfit.account.planned import planned_weight
-from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.batch_size import Size, larger_batch
-from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.causes._cause import Cause
+from quickfit.code.batch_size import Size, larger_batch
+from quickfit.code.compile_settings import steps_in_one_call
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.keras_models import model_of
-from quickfit.code.module import Module, argument
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project, Script
+from quickfit.code.syntax import argument
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
@@ -123,36 +123,25 @@ def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
     )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Change the number where it is written in the call."""
-    return Fix(
-        title=f"Take {EXAMPLES_AFTER} examples per step",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Fewer, larger updates: the learning rate may have to grow with the batch."
-        " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Change the number where it is written; or keep it, and run several steps in one call."""
     batch, facts = batch_size(signals), signals.loop.facts
     found: list[Change | None] = []
     if batch is not None and batch.location is not None:
-        where, script = batch.location, project.script(batch.location.file)
-        if script is not None:
+        where, module = batch.location, program.find_module(batch.location.file)
+        if module is not None:
             size = Size(batch.method, batch.examples, EXAMPLES_AFTER)
-            found.append(larger_batch(script, where.line, size, project))
+            found.append(larger_batch(module, where.line, size, program))
     compiled = signals.location(facts.get("compile_file"), facts.get("compile_line"))
-    script = project.script(compiled.file) if compiled is not None else None
-    if compiled is not None and script is not None and signals.loop.kind == "fit":
-        found.append(_same_batches(script, compiled.line, signals))
+    module = program.find_module(compiled.file) if compiled is not None else None
+    if compiled is not None and module is not None and signals.loop.kind == "fit":
+        found.append(_same_batches(module, compiled.line, signals))
     return [change for change in found if change is not None]
 
 
-def _same_batches(script: Script, line: int, signals: Signals) -> Change | None:
+def _same_batches(module: Module, line: int, signals: Signals) -> Change | None:
     works_on_batches = any(time.name not in KERAS_OWN for time in signals.callbacks)
-    return steps_in_one_call(script, line, STEPS, works_on_batches=works_on_batches)
+    return steps_in_one_call(module, line, STEPS, works_on_batches=works_on_batches)
 
 
 CAUSE = Cause(
@@ -160,6 +149,11 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title=f"Take {EXAMPLES_AFTER} examples per step",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="Fewer, larger updates: the learning rate may have to grow with the batch."
+        " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
+    ),
     changes=changes,
 )

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cache_before_repeat, take_before_cache
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import (
     CacheUse,
@@ -51,8 +51,6 @@ MIN_WORK_SHARE = 0.50
 MIN_WRITTEN = 2
 # The first pass is never saved; before the second, there is nothing to gain.
 MIN_PASSES = 2.0
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -145,17 +143,17 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Put the `take` or the `repeat` on the other side of the cache."""
     use, where = cache_use(signals), finding.where
-    script = project.script(where.file) if where is not None else None
-    if use is None or where is None or script is None or not is_steady(signals, use.operation):
+    module = program.find_module(where.file) if where is not None else None
+    if use is None or where is None or module is None or not is_steady(signals, use.operation):
         return []  # what is random before the cache would be kept for all epochs
     if use.endless is not None:
         steady = steady_lines(signals, where.file)
-        change = cache_before_repeat(script, where.line, steady=steady)
+        change = cache_before_repeat(module, where.line, steady=steady)
     else:
-        change = take_before_cache(script, where.line) if use.taken is not None else None
+        change = take_before_cache(module, where.line) if use.taken is not None else None
     return [change] if change is not None else []
 
 

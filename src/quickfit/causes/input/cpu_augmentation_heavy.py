@@ -42,8 +42,8 @@ from typing import TYPE_CHECKING
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.image_decode import resize_first
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import cache_use
 from quickfit.signals.dataset_chains import Shrunk, draws_random, shrunk_images
@@ -62,8 +62,6 @@ MIN_BUSY_SHARE = 0.70
 # What is left of the work: on smaller images or with cheaper operations; on an accelerator, only
 # the way there.
 LEFT, LEFT_MOVED = (0.75, 0.4, 0.1), (0.2, 0.1, 0.0)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -146,14 +144,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make the images small before they are recoloured."""
     found = augmenting(signals)
     file = found.slowest.fact("function_file") if found is not None else None
-    script = project.script(file) if file is not None else None
-    if found is None or script is None:
+    module = program.find_module(file) if file is not None else None
+    if found is None or module is None:
         return []
-    change = resize_first(script, found.slowest.fact("function_line"))
+    change = resize_first(module, found.slowest.fact("function_line"))
     return [change] if change is not None else []
 
 

@@ -41,8 +41,18 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.image_decode import smaller_decode
 from quickfit.causes._shared.own_example import picture_size, with_own_sizes
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Symptom,
+)
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene, Stage
@@ -59,8 +69,6 @@ MIN_TIMES = 4.0
 LEFT = {2: 0.35, 4: 0.15, 8: 0.10}
 # How much of the map is decoding: the resize, the copies and the rest are not.
 DECODING = (0.6, 0.85, 1.0)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 # Photos are up to 3:2, and `thumbnail` takes the longer side.
 MOST_OBLONG = 1.6
@@ -188,15 +196,15 @@ def _smaller_copies(signals: Signals) -> str:
     return code.replace("(256, 256)", f"({side}, {side})")
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Add a ratio to the decoder."""
     images, where = shrunk_images(signals), finding.where
-    script = project.script(where.file) if where is not None else None
-    if images is None or where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if images is None or where is None or module is None:
         return []
     if not images.looks or images.location is None or not _can_shrink(images):
         return []
-    change = smaller_decode(script, where.line, ratio=_new_ratio(images))
+    change = smaller_decode(module, where.line, ratio=_new_ratio(images))
     return [change] if change is not None else []
 
 

@@ -32,8 +32,8 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.code.project import Project
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes
 from quickfit.signals.dataset_chains import is_cut_behind, is_repeated, shrunk_images, steady_lines
@@ -53,8 +53,6 @@ MIN_BYTE_WORK_S = 4e-9
 IDLE_SHARE = 0.25
 # Images of more times the pixels that are wanted should be smaller, cached or not.
 MAX_SHRINKING = 4.0
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -134,17 +132,17 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Add `cache()` where all before it is the same every time and an epoch reads all of it."""
     point, where = cache_point(signals, min_share=MIN_WORK_SHARE), finding.where
-    script = project.script(where.file) if where is not None else None
-    if point is None or where is None or script is None or is_cut_behind(signals, point.operation):
+    module = program.find_module(where.file) if where is not None else None
+    if point is None or where is None or module is None or is_cut_behind(signals, point.operation):
         return []
     method = str(point.operation.facts.get("call") or point.operation.kind)
-    found = [cached(script, where.line, method=method, is_ordered=not point.is_shuffled)]
+    found = [cached(module, where.line, method=method, is_ordered=not point.is_shuffled)]
     if point.is_shuffled:
         moved = cached_before_shuffle(
-            script,
+            module,
             where.line,
             method=method,
             steady=steady_lines(signals, where.file),
@@ -155,7 +153,7 @@ def changes(finding: Finding, signals: Signals, project: Project) -> list[Change
     if best is None:
         return []
     # Floats that just fit may not leave enough for the rest; bytes take a quarter.
-    small = cached_as_bytes(script, where.line, best)
+    small = cached_as_bytes(module, where.line, best)
     return [best, small] if small is not None and best.kind == FixClass.SAME_RESULTS else [best]
 
 

@@ -26,15 +26,16 @@ import dataclasses
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.causes._shared.dataset_chains import parallel_call, parallel_map
 from quickfit.causes._shared.dataset_elements import steps
+from quickfit.causes._shared.map_threads import parallel_call, parallel_map
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Stage as Mapping
 from quickfit.code.datasets import chains
-from quickfit.code.module import Module, argument, is_open
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project, Script
+from quickfit.code.syntax import argument, is_open
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Evidence,
@@ -56,8 +57,6 @@ REACHED = (0.5, 0.8, 1.0)
 # The cores that map and step keep busy together: 1.7 of 2 where measured; and the CPU time that
 # they need together then, without threads that spin while they wait for the map.
 BUSY, CPU_AFTER = (0.85, 1.0, 1.0), (1.0, 1.0, 0.85)
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -126,12 +125,11 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             continue
         if any(chain.is_whole for chain in chains(program, module, call)):
             is_random = any(step.is_random for step in done)
-            script = Script(module.path, module.text)
             yield Spotted(
                 where=module.span(call),
                 summary=f"`map({module.code(call.args[0])})` reads files and is given one thread",
                 effect=Effect.SLOW,
-                change=parallel_call(script, call, is_random=is_random),
+                change=parallel_call(module, call, is_random=is_random),
                 is_hint=True,
             )
 
@@ -166,14 +164,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Give the map several threads."""
     stage = _slow_map(signals)
-    script = project.script(finding.where.file) if finding.where is not None else None
-    if stage is None or finding.where is None or script is None:
+    module = program.find_module(finding.where.file) if finding.where is not None else None
+    if stage is None or finding.where is None or module is None:
         return []
     is_random = bool(stage.fact("is_stateful"))
-    change = parallel_map(script, finding.where.line, is_random=is_random)
+    change = parallel_map(module, finding.where.line, is_random=is_random)
     return [change] if change is not None else []
 
 

@@ -33,10 +33,20 @@ from quickfit.causes._shared.dataset_elements import steps
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Chain, chains
-from quickfit.code.module import Module, argument
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
+from quickfit.code.syntax import argument
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Effect,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.dataset_chains import is_repeated, steady_lines
 from quickfit.signals.shuffle import gain_of_overlap, holds_decoded, refill
@@ -45,8 +55,6 @@ from quickfit.signals.shuffle import gain_of_overlap, holds_decoded, refill
 MIN_SHARE = 0.10
 # The stages above must explain at least this part of the slow start.
 MIN_EXPLAINED = 0.3
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 # A smaller buffer is full in a moment.
@@ -139,14 +147,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Move the shuffle before the maps."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
     steady = steady_lines(signals, where.file)
-    change = shuffle_first(script, where.line, steady=steady, is_repeated=is_repeated(signals))
+    change = shuffle_first(module, where.line, steady=steady, is_repeated=is_repeated(signals))
     return [change] if change is not None else []
 
 
@@ -157,6 +165,5 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
     resource="the shuffle's refill",
 )

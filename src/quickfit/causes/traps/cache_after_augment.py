@@ -42,9 +42,9 @@ from quickfit.code.datasets import (
 )
 from quickfit.code.keras_models import Feed
 from quickfit.code.loops import repeating_loop
-from quickfit.code.module import Function, Module, argument, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Script
+from quickfit.code.syntax import Function, argument, own_nodes
 from quickfit.code.values import Frame, Made
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 
@@ -201,26 +201,15 @@ def _mapped_name(stage: Stage) -> str:
 def _change(program: Program, module: Module, call: ast.Call, stage: Stage) -> Change | None:
     if stage.module is not module or any(step.reads for step in steps(program, stage)):
         return None
-    script = Script(module.path, module.text)
-    cache, first = _same(script, call), _same(script, stage.call)
-    chain = chain_of(script, cache) if cache is not None else None
+    chain = chain_of(module, call)
     found = [step.call for step in chain.steps] if chain is not None else []
-    if chain is None or cache not in found or first not in found:
+    if chain is None or call not in found or stage.call not in found:
         return None
-    begin, end = found.index(first), found.index(cache)
-    edits = reordered(script, chain, begin, [end, *range(begin, end)])
+    begin, end = found.index(stage.call), found.index(call)
+    edits = reordered(module, chain, begin, [end, *range(begin, end)])
     if not edits:
         return None
     return Change("Cache before the random map", FixClass.REPAIRS, edits)
-
-
-def _same(script: Script, call: ast.Call) -> ast.Call | None:
-    """Return the call at the same place of the text as it is read for editing."""
-    place = (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
-    for other in script.all(ast.Call):
-        if (other.lineno, other.col_offset, other.end_lineno, other.end_col_offset) == place:
-            return other
-    return None
 
 
 MAX_ROUNDS = 4

@@ -27,8 +27,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.code.datasets import chains
-from quickfit.code.module import Module, argument
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import argument
 from quickfit.code.values import External
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 

@@ -15,7 +15,7 @@ from quickfit.code.calls import (
     position_of_parameter,
     spread_at,
 )
-from quickfit.code.module import Function, Module, argument, is_open, keyword_value, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.shapes.shape import (
     Array,
     Parts,
@@ -27,6 +27,7 @@ from quickfit.code.shapes.shape import (
     item_shape,
     merge_shapes,
 )
+from quickfit.code.syntax import Function, argument, is_open, keyword_value, own_nodes
 from quickfit.code.values import Group, Literal, Routine
 
 if TYPE_CHECKING:

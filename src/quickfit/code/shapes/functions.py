@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from quickfit.code.module import keyword_value
 from quickfit.code.shapes.images import image_function, image_method
 from quickfit.code.shapes.shape import (
     SCALAR,
@@ -24,6 +23,7 @@ from quickfit.code.shapes.shape import (
     merge_shapes,
     row_shape,
 )
+from quickfit.code.syntax import keyword_value
 
 if TYPE_CHECKING:
     from quickfit.code.shapes.calls import Question

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from quickfit.code.conditions import Reach
 from quickfit.code.datasets import conditions_to_reach, given_for
 from quickfit.code.keras_models import MODEL_BASES, is_model_value
-from quickfit.code.module import Module, argument, is_open
+from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.shapes.calls import BY_NAME, Question, called_with
 from quickfit.code.shapes.shape import (
@@ -24,6 +24,7 @@ from quickfit.code.shapes.shape import (
     broadcast_shape,
     merge_shapes,
 )
+from quickfit.code.syntax import argument, is_open
 from quickfit.code.values import Group, Instance, Made, Routine, Value
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from quickfit.code.module import FUNCTIONS, Module
+from quickfit.code.module import Module
 from quickfit.code.names import Binding, bindings_that_last
 from quickfit.code.program import Program
 from quickfit.code.shapes.calls import (
@@ -35,6 +35,7 @@ from quickfit.code.shapes.shape import (
 )
 from quickfit.code.shapes.shape import Named as NamedThings
 from quickfit.code.shapes.streams import instance_shape, source_shape, stage_shape
+from quickfit.code.syntax import FUNCTIONS
 from quickfit.code.values import (
     Class,
     Computed,

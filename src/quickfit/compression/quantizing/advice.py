@@ -6,9 +6,8 @@ import math
 
 from quickfit import units
 from quickfit.errors import UsageError
+from quickfit.lab.statistics import MIN_GAIN
 
-# Less than that is not told of any gain: it is within what measuring on a shared machine gives.
-_SAME_SPEED = 1.05
 # What post-training quantisation may lose before training for int8 is offered. Below a point the
 # difference is within what another seed of the same training gives.
 MOST_LOSS = 0.01
@@ -28,13 +27,13 @@ def advice_on_speed(float_s: float, int8_s: float) -> str:
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{name}={value}: a latency is a positive number of seconds.")
     times = f"{units.seconds(int8_s)} against {units.seconds(float_s)}"
-    if int8_s > float_s * _SAME_SPEED:
+    if int8_s > float_s * MIN_GAIN:
         return (
             f"int8 is {units.factor(int8_s / float_s)} slower than float32 on this CPU ({times}). "
             "Here it saves space, not time. That is a matter of the processor (those with VNNI and "
             "those of phones are made for int8): measure where it will run."
         )
-    if float_s > int8_s * _SAME_SPEED:
+    if float_s > int8_s * MIN_GAIN:
         return (
             f"int8 is {units.factor(float_s / int8_s)} faster than float32 on this CPU ({times})."
         )

@@ -18,6 +18,7 @@ from quickfit.compression.shrinking.result import (
     value_of,
 )
 from quickfit.compression.shrinking.targets import Target
+from quickfit.lab.statistics import MIN_GAIN
 
 if TYPE_CHECKING:
     from quickfit.compression.calibration import Samples
@@ -96,7 +97,7 @@ def _fastest_first(rows: list[CandidateRow], for_training: bool) -> list[Candida
     left = sorted(rows, key=lambda row: _row_time(row, for_training))
     ordered: list[CandidateRow] = []
     while left:
-        most_s = _row_time(left[0], for_training) * SAME_TIME
+        most_s = _row_time(left[0], for_training) * MIN_GAIN
         alike = [row for row in left if _row_time(row, for_training) <= most_s]
         best = min(
             alike, key=lambda row: (row.figures.file_bytes or 0, -(row.figures.accuracy or 0))
@@ -155,7 +156,6 @@ def _nothing_chosen(
 # What is left of the time or the size has to be less than this share to count as a gain: less is
 # within what measuring on a shared machine gives.
 LEAST_GAIN = 0.95
-_SLOWER = 1.05
 
 
 def judge_row(
@@ -247,7 +247,7 @@ def _slow_step_note(
     time_ratio: float | None, figures: CandidateFigures, original: CandidateFigures
 ) -> str:
     """Warn where fewer operations take more time on this device."""
-    if time_ratio is None or time_ratio <= _SLOWER:
+    if time_ratio is None or time_ratio <= MIN_GAIN:
         return ""
     told = f"slower on this device: a training step takes {units.factor(time_ratio)} as long"
     work = _ratio_of(figures.flops, original.flops)
@@ -262,18 +262,13 @@ def _slower_note(figures: CandidateFigures, original: CandidateFigures) -> str:
         f"{units.factor(ratio)} as long for a batch of {batch}"
         for batch, time_s in sorted(figures.latency_s.items())
         if (ratio := _ratio_of(time_s, original.latency_s.get(batch))) is not None
-        and ratio > _SLOWER
+        and ratio > MIN_GAIN
     ]
     return f"smaller, but slower here: {', '.join(slow)}" if slow else ""
 
 
 def _ratio_of(value: float | None, base: float | None) -> float | None:
     return None if value is None or not base else value / base
-
-
-# Times that differ less than this are the same: it is within what measuring on a shared machine
-# gives.
-SAME_TIME = 1.05
 
 
 def with_front(rows: Sequence[CandidateRow], *, for_training: bool = False) -> list[CandidateRow]:
@@ -324,7 +319,7 @@ def _is_better_somewhere(one: _Point, other: _Point, *, is_earlier: bool) -> boo
 
 
 def _is_no_worse(one: _Point, other: _Point) -> bool:
-    same = (1 + 1e-9, SAME_TIME, 1.0)
+    same = (1 + 1e-9, MIN_GAIN, 1.0)
     return all(a <= b * factor for a, b, factor in zip(one, other, same, strict=True))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from quickfit import units
 from quickfit.compression.quantizing.advice import advice_on_speed
 from quickfit.errors import UsageError
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.statistics import MIN_GAIN, Measured, interval
 
 # How a prediction is made: `model(x)` in a tf.function, `model.predict_on_batch(x)`, and a
 # `.tflite` file on one thread.
@@ -106,10 +106,6 @@ class Weight:
         if self.for_training:
             return self.step
         return self.latency.get(self.way, {}).get(batch)
-
-
-# Less is not told as a gain: it is within what measuring on a shared machine gives.
-MIN_GAIN = 1.05
 
 
 def speed_up(slow: Timing, fast: Timing) -> Measured:

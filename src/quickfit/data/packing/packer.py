@@ -28,8 +28,8 @@ from quickfit.data.packing.workers import (
     ShardContext,
     ShardFailedError,
     ShardJob,
-    ShardWorkerPool,
     make_shard,
+    make_shards,
 )
 from quickfit.errors import UsageError
 
@@ -98,7 +98,7 @@ def _make_shards(source: Source, planned: PackPlan, task: PackTask, lock: int) -
                 make_shard(_shard_job(planned, number), workshop, display.show)
         else:
             jobs = (_shard_job(planned, number) for number in range(planned.shards))
-            ShardWorkerPool(workshop, count=workers, lock=lock).make(jobs, display.show)
+            make_shards(jobs, workshop, count=workers, lock=lock, show=display.show)
     except ShardFailedError as error:
         folder, still = task.layout.folder, _remaining_bytes(planned, task)
         raise destination.worker_failure(folder, error.failed, still) from error

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import pickle
 import signal
-import subprocess
-import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
 from itertools import islice
-from multiprocessing.connection import Connection, Pipe, wait
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-import quickfit
 from quickfit.data.entries import Entry, Rejection, SourceImageError
 from quickfit.data.packing import shards
 from quickfit.data.packing.manifest import PackLayout
 from quickfit.data.packing.plan import PackSettings
 from quickfit.data.packing.shards import FramedRecord, ShardWriter, frame_record, read_shard_note
 from quickfit.errors import PipelineError, QuickfitError
+from quickfit.lab.child import describe_end
+from quickfit.lab.pool import Died, Done, News, Say, WorkerOptions, WorkerPool
 from quickfit.units import size
 
 _T = TypeVar("_T")
@@ -47,12 +41,6 @@ _AHEAD_BYTES = 32_000_000
 # Often enough to follow, and to notice that nobody listens any more.
 REPORT_EVERY_S = 0.1
 _Prepared: TypeAlias = Generator[tuple[Entry, FramedRecord | SourceImageError], None, None]
-# Not `-m`: the modules may have been found on a path that only this process knows. They are
-# looked for there last, so that a user's `queue.py` hides nothing.
-_WORKER_PROGRAM = (
-    "import sys; sys.path += [p for p in sys.argv[2:] if p not in sys.path]; "
-    "from quickfit.data.packing.workers import worker_main; worker_main()"
-)
 
 
 def work_ahead(
@@ -356,12 +344,6 @@ def _out_of_memory(entry: Entry) -> PipelineError:
     )
 
 
-class ShardMade(NamedTuple):
-    """A shard is in its place."""
-
-    name: str
-
-
 class ShardFailure(NamedTuple):
     """A shard cannot be made, and trying again would not help.
 
@@ -378,50 +360,6 @@ class ShardFailure(NamedTuple):
     traceback: str = ""
 
 
-def worker_main() -> None:
-    """Make shards for the process at the other end of the connection named on the command line."""
-    # Ctrl-C reaches the whole group; the pack itself decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Connection(int(sys.argv[1])) as connection:
-        try:
-            serve_jobs(connection)
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            return  # the pack has ended, or was killed
-
-
-def serve_jobs(connection: Connection) -> None:
-    """Make the shards that are asked for.
-
-    Raises:
-        EOFError: nobody asks any more.
-    """
-    workshop: ShardContext = connection.recv()
-    while True:
-        # No name for the job: it would keep its images while the next one comes.
-        connection.send(_make_for_pool(connection.recv(), workshop, connection))
-
-
-def _make_for_pool(
-    job: ShardJob, workshop: ShardContext, connection: Connection
-) -> ShardMade | ShardFailure:
-    try:
-        make_shard(job, workshop, connection.send)
-    except QuickfitError as error:
-        return ShardFailure(message=str(error))
-    except (BrokenPipeError, ConnectionResetError):
-        raise  # nobody listens
-    except OSError as error:
-        return ShardFailure(
-            errno=error.errno or 0, file=str(error.filename or ""), message=str(error)
-        )
-    except Exception:  # noqa: BLE001 # caught: hostile
-        return ShardFailure(traceback=traceback.format_exc())
-    return ShardMade(job.name)
-
-
-_NO_JOB = ShardJob("", [])
-
-
 class ShardFailedError(Exception):
     """A worker says that its shard cannot be made; never reaches a user."""
 
@@ -430,145 +368,78 @@ class ShardFailedError(Exception):
         self.failed = failed
 
 
-@dataclass
-class _WorkerProcess:
-    process: subprocess.Popen[bytes]
-    connection: Connection
-    job: ShardJob
-    at: str = ""
-    done: PackProgress = field(default_factory=PackProgress)  # of this job
-
-    def end(self) -> int:
-        """End the process, if it has not ended; return how it did."""
-        self.connection.close()
-        self.process.kill()  # it writes aside, so at any moment
-        return self.process.wait()
+# NumPy starts a thread for every core, for algebra that no worker does.
+_WORKER_ENV = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-class ShardWorkerPool:
-    """Several workers for one pack.
+def make_shards(
+    jobs: Iterable[ShardJob],
+    context: ShardContext,
+    *,
+    count: int,
+    lock: int,
+    show: Callable[[PackProgress], None],
+) -> None:
+    """Let worker processes make all shards, and pass on what they report.
 
     Args:
-        workshop: what they need for every shard.
+        jobs: the shards.
+        context: what workers need for every shard.
         count: how many work at the same time.
         lock: the descriptor of the folder's lock, which they hold too.
+        show: called with what was done since the last call.
+
+    Raises:
+        ShardFailedError: one of them cannot be made.
+        PipelineError: two workers died over the same shard.
     """
-
-    def __init__(self, workshop: ShardContext, *, count: int, lock: int) -> None:
-        self._setup = pickle.dumps(workshop)
-        self._count = count
-        self._lock = lock
-        self._workers: list[_WorkerProcess] = []
-
-    def make(self, jobs: Iterable[ShardJob], show: Callable[[PackProgress], None]) -> None:
-        """Let all shards be made, and pass on what the workers report.
-
-        Raises:
-            ShardFailedError: one of them cannot be made.
-            PipelineError: two workers died over the same shard.
-        """
-        waiting = iter(jobs)
-        try:
-            for _ in range(self._count):
-                self._start_workers(waiting)
-            while self._workers:
-                for connection in wait([worker.connection for worker in self._workers]):
-                    worker = next(w for w in self._workers if w.connection is connection)
-                    self._receive(worker, waiting, show)
-        finally:
-            for worker in self._workers:
-                worker.end()
-            self._workers.clear()
-
-    def _start_workers(self, waiting: Iterator[ShardJob]) -> None:
-        job = next(waiting, None)
-        if job is not None:
-            self._start(job)
-
-    def _start(self, job: ShardJob) -> None:
-        ours, theirs = Pipe()
-        with theirs, _interrupts_blocked():
-            paths = [str(Path(quickfit.__file__).parent.parent), *filter(None, sys.path)]
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _WORKER_PROGRAM, str(theirs.fileno()), *paths],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                # NumPy starts a thread for every core, for algebra that no worker does.
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                pass_fds=(theirs.fileno(), self._lock),
-            )
-        worker = _WorkerProcess(process, ours, job)
-        self._workers.append(worker)
-        try:
-            ours.send_bytes(self._setup)
-            ours.send(job)
-        except (BrokenPipeError, ConnectionResetError):
-            return  # it has died; listening to it tells
-
-    def _receive(
-        self,
-        worker: _WorkerProcess,
-        waiting: Iterator[ShardJob],
-        show: Callable[[PackProgress], None],
-    ) -> None:
-        try:
-            message = worker.connection.recv()
-        except (EOFError, ConnectionResetError):
-            show(worker.done.negative())  # the next worker begins the shard anew
-            self._replace_worker(worker)
-            return
-        if isinstance(message, ShardFailure):
-            raise ShardFailedError(message)
-        if isinstance(message, ShardMade):
-            self._give_next_job(worker, waiting)
-        else:
-            worker.at = message.at or worker.at
-            worker.done = worker.done.plus(message)
-            show(message)
-
-    def _give_next_job(self, worker: _WorkerProcess, waiting: Iterator[ShardJob]) -> None:
-        worker.job = _NO_JOB  # let go of its images before those of the next one are listed
-        job = next(waiting, None)
-        if job is None:
-            self._workers.remove(worker)
-            worker.end()
-            return
-        worker.job, worker.done = job, PackProgress()
-        try:
-            worker.connection.send(job)
-        except (BrokenPipeError, ConnectionResetError):
-            return  # it has died; listening to it tells
-
-    def _replace_worker(self, worker: _WorkerProcess) -> None:
-        self._workers.remove(worker)
-        code = worker.end()
-        if worker.job.is_retry:
-            raise PipelineError(_death_text(worker, code))
-        self._start(worker.job._replace(is_retry=True))
+    options = WorkerOptions(env=_WORKER_ENV, pass_fds=(lock,))
+    pool = WorkerPool(_make_in_worker, context, count=count, options=options)
+    done: dict[str, PackProgress] = {}
+    at: dict[str, str] = {}
+    with closing(pool.run(jobs)) as events:
+        for event in events:
+            if isinstance(event, News):
+                name, progress = event.item.name, event.message
+                at[name] = progress.at or at.get(name, "")
+                done[name] = done.get(name, PackProgress()).plus(progress)
+                show(progress)
+            elif isinstance(event, Done):
+                done.pop(event.item.name, None)
+                if event.answer is not None:
+                    raise ShardFailedError(event.answer)
+            elif isinstance(event, Died):
+                job = event.item
+                # The next worker begins the shard anew.
+                show(done.pop(job.name, PackProgress()).negative())
+                if job.is_retry:
+                    raise PipelineError(_death_text(job.name, at.get(job.name, ""), event.code))
+                pool.again(job._replace(is_retry=True))
 
 
-def _death_text(worker: _WorkerProcess, code: int) -> str:
-    how = f"exit code {code}"
-    if code < 0:
-        how = f"signal {-code}"
-        if -code in set(signal.Signals):
-            how = signal.Signals(-code).name
-    remedy = "Leave that image out" if worker.at else "Look at what it wrote above"
+def _make_in_worker(job: ShardJob, context: ShardContext, say: Say) -> ShardFailure | None:
+    try:
+        make_shard(job, context, say)
+    except QuickfitError as error:
+        return ShardFailure(message=str(error))
+    except (BrokenPipeError, ConnectionResetError):
+        raise  # the pack has ended
+    except OSError as error:
+        return ShardFailure(
+            errno=error.errno or 0, file=str(error.filename or ""), message=str(error)
+        )
+    except Exception:  # noqa: BLE001 # caught: hostile
+        return ShardFailure(traceback=traceback.format_exc())
+    return None
+
+
+def _death_text(name: str, at: str, code: int | None) -> str:
+    remedy = "Leave that image out" if at else "Look at what it wrote above"
     if code == -signal.SIGKILL:
         remedy = "The memory may be too small: use fewer workers or a lower --max-pixels"
-    at = f", at the image {worker.at!r}" if worker.at else ""
+    place = f", at the image {at!r}" if at else ""
     return (
-        f"{worker.job.name}: the worker that makes this shard died twice ({how}){at}.\n"
+        f"{name}: the worker that makes this shard died twice (it {describe_end(code)}){place}.\n"
         f"{remedy}, and run the same command again; it goes on where it stopped:\n"
         "    quickfit pack SRC DST --workers 1"
     )
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Let a process start with Ctrl-C blocked: it would end it with a traceback."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +19,9 @@ from quickfit.data.speed.figures import TimeSpan, join_spans
 from quickfit.data.speed.target import TargetOptions, open_target
 from quickfit.data.speed.timing import ElementTaker, tree_cpu_s
 from quickfit.errors import PipelineError, QuickfitError, UsageError
-from quickfit.measuring.interleave import SETTLE_S, Block, pause, take_turns
-from quickfit.measuring.intervals import Measured, interval
+from quickfit.lab.child import STDERR, Child, ChildOptions
+from quickfit.lab.statistics import SETTLE_S, Measured, interval
+from quickfit.lab.turns import Block, take_turns
 
 # Marks closer than this say nothing more.
 MARK_EVERY_S = 0.002
@@ -33,7 +31,6 @@ READY_MARK = "ready"
 ROUNDS = 6
 MIN_ROUNDS = 3
 _POLL_S = 0.05
-_STDERR = 2
 
 
 def run_racer(spec: dict[str, Any], marks: TextIO) -> None:
@@ -138,16 +135,16 @@ def race_targets(
     """
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as folder:
         files = (Path(folder, "first"), Path(folder, "second"))
-        runners: list[subprocess.Popen[bytes]] = []
+        runners: list[Child] = []
         try:
             for target, file in zip(targets, files, strict=True):
                 tell(f"starting {target}", 0.0)
                 runners.append(_start_racer(target, options, warmup_s, file))
                 _wait_until_ready(runners[-1], file, target)
-                pause(runners[-1].pid)
+                runners[-1].pause()
             tell("measuring in turn", 0.0)
             blocks = take_turns(
-                [runner.pid for runner in runners],
+                runners,
                 rounds=ROUNDS,
                 block_s=seconds / ROUNDS + SETTLE_S,
                 tell=lambda done: tell("measuring in turn", done / ROUNDS),
@@ -156,28 +153,25 @@ def race_targets(
                 _check_running(runner, target, "while it was measured")
         finally:
             for runner in runners:
-                _end_racer(runner)
+                runner.end()
         marks = [marks_in(file.read_text()) for file in files]
     return compare_marks(targets, blocks, (marks[0], marks[1]))
 
 
-def _start_racer(
-    target: str, options: TargetOptions, warmup_s: float, file: Path
-) -> subprocess.Popen[bytes]:
+def _start_racer(target: str, options: TargetOptions, warmup_s: float, file: Path) -> Child:
     spec = {"target": target, "options": dataclasses.asdict(options), "warmup_s": warmup_s}
     # With -P, a `queue.py` of the user's does not hide that of Python.
     command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(spec), str(file)]
-    # A group of its own can be stopped with all its children. What it prints is not our answer.
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=_STDERR, process_group=0)
+    return Child(command, ChildOptions(stdout=STDERR))  # what it prints is not our answer
 
 
-def _wait_until_ready(runner: subprocess.Popen[bytes], file: Path, target: str) -> None:
+def _wait_until_ready(runner: Child, file: Path, target: str) -> None:
     while not (file.exists() and f"{READY_MARK}\n" in file.read_text()):
         _check_running(runner, target, "before it was warm")
         time.sleep(_POLL_S)
 
 
-def _check_running(runner: subprocess.Popen[bytes], target: str, when: str) -> None:
+def _check_running(runner: Child, target: str, when: str) -> None:
     code = runner.poll()
     if code is not None:
         # A target that makes no sense ends a comparison as it ends a measurement.
@@ -186,12 +180,6 @@ def _check_running(runner: subprocess.Popen[bytes], target: str, when: str) -> N
             f"{target}: it ended (exit code {code}) {when}; what it said is above.\n"
             f"Try it alone: quickfit bench {target}"
         )
-
-
-def _end_racer(runner: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(runner.pid, signal.SIGKILL)  # a stopped one hears nothing else
-    runner.wait()
 
 
 def marks_in(text: str) -> list[_RaceMark]:

@@ -7,13 +7,12 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.batch_size.question import BatchQuestion
-from quickfit.tuning.trials.settings import TrialBlock, TrialFailure
+from quickfit.tuning.trials.settings import TrialBlock, TrialFailure, TrialLearned
 
 # Below this, a step is mostly the cost of starting one; nobody's batch is there but on purpose.
 FIRST_RUNG = 8
-# A doubling that gains less than this is the end of the climb.
-RISE = 1.05
 # How many doublings are started at once, before it is known whether they still gain.
 AT_ONCE = 2
 # How far the line of memory is trusted beyond the largest batch that ran.
@@ -93,7 +92,7 @@ def _sizes_around(question: BatchQuestion, seen: SeenSizes) -> list[int]:
 def _higher_sizes(seen: SeenSizes) -> list[int]:
     """Return the next doublings, where the last one still gained."""
     top, others = seen.ran[-1], seen.ran[:-1]
-    if top.samples_per_s < best_samples_per_s(others) * RISE:
+    if top.samples_per_s < best_samples_per_s(others) * MIN_GAIN:
         return []
     return _powers_above(top.batch, AT_ONCE)
 
@@ -305,6 +304,7 @@ class BatchRow:
         words: why it was not tried or how it failed, in one line.
         text: all that is known of a failure: the child's own traceback, its last lines.
         is_own: it is the batch that the user has.
+        learned: how far it came on some samples, where that was compared.
     """
 
     batch: int
@@ -314,6 +314,7 @@ class BatchRow:
     words: str = ""
     text: str = ""
     is_own: bool = False
+    learned: TrialLearned | None = None
 
     @property
     def is_measured(self) -> bool:

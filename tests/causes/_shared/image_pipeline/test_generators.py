@@ -6,7 +6,7 @@ import pytest
 
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 HEAD = """\
@@ -28,7 +28,7 @@ def script_of(code, use="model.fit(batches(), steps_per_epoch=9, epochs=3)"):
 def change_of(text, *, pillow=12):
     lines = text.split("\n")
     line = next(n for n, row in enumerate(lines, 1) if "yield" in row)
-    return generator_to_dataset(Project({"train.py": text}), "train.py", line, pillow=pillow)
+    return generator_to_dataset(Program(texts={"train.py": text}), "train.py", line, pillow=pillow)
 
 
 def after(text, **options):
@@ -247,7 +247,7 @@ def test_tensorflow_is_imported_where_it_is_not():
 def test_the_generator_of_a_function_at_the_line_is_found():
     text = script_of(SHUFFLED)
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "load_img" in row)
-    project = Project({"train.py": text})
+    project = Program(texts={"train.py": text})
     assert generator_to_dataset(project, "train.py", line, pillow=12) is not None
 
 

@@ -8,7 +8,7 @@ import pytest
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset
 from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_dataset
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 HEAD = """\
@@ -28,7 +28,7 @@ FIT = "\nmodel.fit(batches(), steps_per_epoch=9, epochs=3)\n"
 def change_of(code, use=FIT, head=HEAD):
     text = head + textwrap.dedent(code) + use
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "yield" in row)
-    return text, generator_to_dataset(Project({"t.py": text}), "t.py", line, pillow=12)
+    return text, generator_to_dataset(Program(texts={"t.py": text}), "t.py", line, pillow=12)
 
 
 def after(code, use=FIT, head=HEAD):
@@ -270,7 +270,7 @@ model.fit(train, epochs=3)
 
 def sequence_change(text):
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "chosen =" in row)
-    return sequence_to_dataset(Project({"t.py": text}), "t.py", line, pillow=12)
+    return sequence_to_dataset(Program(texts={"t.py": text}), "t.py", line, pillow=12)
 
 
 def test_a_class_is_read_with_those_it_inherits_from():

@@ -8,7 +8,7 @@ from quickfit.causes._shared.train_loops.compiled_steps import compiled_step, ho
 from quickfit.causes.compile.missing_tf_function.edit import extracted_step
 from quickfit.causes.compile.retrace_python_args import Argument, tensor_argument
 from quickfit.code.edits import apply_edits
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 IN_LOOP = """\
@@ -25,7 +25,7 @@ for epoch in range(3):
 
 
 def hoisted(text):
-    script = Script("train.py", textwrap.dedent(text))
+    script = Module("train.py", textwrap.dedent(text))
     line = next(n for n, row in enumerate(script.lines, start=1) if "tf.function" in row)
     change = hoisted_function(script, line, [script])
     return (apply_edits(script.text, change.edits), change.kind) if change else (None, None)
@@ -143,7 +143,7 @@ for number, x in enumerate(ds):
 
 
 def given(text, value="0.09"):
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if row.startswith("    step("))
     change = tensor_argument(script, line, Argument("train.py", 3, "step", "rate", value), [script])
     return apply_edits(script.text, change.edits) if change else None
@@ -223,7 +223,7 @@ for epoch in range(3):
 
 
 def asked(recogniser, text):
-    script = Script("train.py", textwrap.dedent(text))
+    script = Module("train.py", textwrap.dedent(text))
     line = next(n for n, row in enumerate(script.lines, start=1) if "GradientTape(" in row)
     change = recogniser(script, line, [script])
     return (apply_edits(script.text, change.edits), change.kind) if change else (None, None)
@@ -600,9 +600,9 @@ def test_a_loss_that_is_scaled_under_its_own_name_is_a_tensor():
 def test_settings_of_another_file_are_not_changed_by_any():
     text = TRAINER.replace("import abc", "import abc\nfrom settings import CFG")
     text = text.replace("self.config.clip", "CFG.clip").strip()
-    script = Script("train.py", text)
+    script = Module("train.py", text)
     line = next(n for n, row in enumerate(script.lines, start=1) if "GradientTape(" in row)
-    still = Script("settings.py", "class CFG:\n    clip = 1.0\n")
+    still = Module("settings.py", "class CFG:\n    clip = 1.0\n")
     assert compiled_step(script, line, [script, still]) is not None
-    moved = Script("other.py", "from settings import CFG\ndef ease():\n    CFG.clip = 2.0\n")
+    moved = Module("other.py", "from settings import CFG\ndef ease():\n    CFG.clip = 2.0\n")
     assert compiled_step(script, line, [script, still, moved]) is None

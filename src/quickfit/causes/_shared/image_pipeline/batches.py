@@ -27,7 +27,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     number,
     same,
 )
-from quickfit.code.module import parse_expression
+from quickfit.code.syntax import parse_expression
 
 
 class Filling:

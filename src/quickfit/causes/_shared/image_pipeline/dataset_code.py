@@ -25,10 +25,8 @@ from quickfit.causes._shared.image_pipeline.values import (
     Plan,
     Value,
     code,
-    parameters,
 )
-from quickfit.code.module import parse_code, parse_expression
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def, parameter_names, parse_code, parse_expression
 from quickfit.findings import FixClass
 
 _NAMES = ("label", "weight")
@@ -65,7 +63,7 @@ def written(
     facts: Facts,
     *,
     pictures: Pictures,
-    scope: Function | None,
+    scope: Def | None,
     dtypes: tuple[str, ...] = (),
     batch_order: str = "",
 ) -> Pipeline:
@@ -180,13 +178,13 @@ def _column(value: Many | Item, name: str, facts: Facts) -> str:
     return text
 
 
-def _taken(plan: Plan, columns: list[str], scope: Function | None) -> set[str]:
+def _taken(plan: Plan, columns: list[str], scope: Def | None) -> set[str]:
     """Return the names that mean something in the function already."""
     nodes: list[ast.AST] = [*plan.prelude, *(parse_code(c) for c in columns)]
     nodes += [parse_code(condition) for condition, _ in plan.shuffles]
     nodes += [plan.batch_size] if plan.batch_size is not None else []
     names = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return names | (set(parameters(scope)) if scope is not None else set())
+    return names | (set(parameter_names(scope)) if scope is not None else set())
 
 
 def slices(columns: list[str], tf: str, taken: set[str]) -> list[str]:
@@ -285,10 +283,10 @@ def _drawn(
     *,
     tf: str,
     origin: int,
-    scope: Function | None,
+    scope: Def | None,
 ) -> list[Line]:
     """Return the lines that hold what is drawn from as tensors."""
-    taken = set(parameters(scope)) if scope is not None else set()
+    taken = set(parameter_names(scope)) if scope is not None else set()
     taken |= {n.id for c in columns for n in ast.walk(parse_code(c)) if isinstance(n, ast.Name)}
     if facts.drawn is not None:
         taken |= {n.id for n in ast.walk(facts.drawn[0]) if isinstance(n, ast.Name)}
@@ -347,7 +345,7 @@ def lists(item: Item) -> list[str]:
     return _bases(item.node)
 
 
-def as_texts(column: str, names: Names, scope: Function | None) -> str:
+def as_texts(column: str, names: Names, scope: Def | None) -> str:
     """Return a list of paths as texts, which TensorFlow takes; other paths it does not."""
     node = parse_expression(column)
     if names.is_text(node, scope):

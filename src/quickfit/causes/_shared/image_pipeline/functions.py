@@ -18,9 +18,8 @@ from quickfit.causes._shared.image_pipeline.values import (
     Value,
     code,
     number,
-    parameters,
 )
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def, parameter_names
 
 # Calls that give a number from 0 to 1, each as likely.
 _UNIFORM = {"random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.uniform"}
@@ -178,12 +177,12 @@ class Functions(Chances):
         self._depth -= 1
         return found
 
-    def _arguments(self, function: Function, node: ast.Call, env: Env) -> Env:
+    def _arguments(self, function: Def, node: ast.Call, env: Env) -> Env:
         given = function.args
         static = [code(d) for d in function.decorator_list] == ["staticmethod"]
         if given.vararg or given.kwarg or (function.decorator_list and not static):
             raise NotRecognisedError
-        names = parameters(function)
+        names = parameter_names(function)
         is_method = isinstance(node.func, ast.Attribute) and not static
         names = names[1:] if is_method else names
         defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
@@ -220,8 +219,8 @@ class Functions(Chances):
             env[item.optional_vars.id] = value
 
 
-def free_names(function: Function) -> set[str]:
+def free_names(function: Def) -> set[str]:
     """Return the names that a function has from outside."""
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameters(function))
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameter_names(function))
     return {n.id for n in names} - own

@@ -19,10 +19,10 @@ from quickfit.causes._shared.image_pipeline.values import (
     NotRecognisedError,
     Plan,
     code,
-    parameters,
 )
-from quickfit.code.module import parse_code
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import Def, parameter_names, parse_code
 from quickfit.findings import Change, Edit
 
 # Calls that are not needed where nothing uses their result.
@@ -38,7 +38,7 @@ def installed_pillow() -> int:
         return 0
 
 
-def generator_to_dataset(project: Project, file: str, line: int, *, pillow: int) -> Change | None:
+def generator_to_dataset(program: Program, file: str, line: int, *, pillow: int) -> Change | None:
     """Return the change of the generator at a line, or of the one that calls the code there.
 
     Args:
@@ -47,45 +47,45 @@ def generator_to_dataset(project: Project, file: str, line: int, *, pillow: int)
         line: a line of the generator, of a function that it calls, or of `from_generator`.
         pillow: the major version of Pillow that the script runs with.
     """
-    script = project.script(file)
-    if script is None:
+    module = program.find_module(file)
+    if module is None:
         return None
-    for function in generators(script, line):
+    for function in generators(module, line):
         try:
-            return _changed(project, script, function, pillow)
+            return _changed(program, module, function, pillow)
         except NotRecognisedError:
             continue
     return None
 
 
-def generators(script: Script, line: int) -> list[Function]:
+def generators(module: Module, line: int) -> list[Def]:
     """Return the generators that a line may be about, the nearest first."""
-    every = [f for f in script.all(ast.FunctionDef) if _is_generator(script, f)]
-    around = [f for f in every if script.begin(f)[0] <= line <= script.end(f)[0]]
-    inside = [f for f in script.all(ast.FunctionDef) if f.lineno <= line <= script.end(f)[0]]
+    every = [f for f in module.all(ast.FunctionDef) if _is_generator(module, f)]
+    around = [f for f in every if module.begin(f)[0] <= line <= module.end(f)[0]]
+    inside = [f for f in module.all(ast.FunctionDef) if f.lineno <= line <= module.end(f)[0]]
     names = {f.name for f in inside}
     callers = [f for f in every if names & _called(f)]
-    named = [f for f in every if _is_named_at(script, f.name, line)]
+    named = [f for f in every if _is_named_at(module, f.name, line)]
     return list(dict.fromkeys([*reversed(around), *callers, *named]))
 
 
-def _called(function: Function) -> set[str]:
+def _called(function: Def) -> set[str]:
     calls = [n.func for n in ast.walk(function) if isinstance(n, ast.Call)]
     return {c.attr if isinstance(c, ast.Attribute) else getattr(c, "id", "") for c in calls}
 
 
-def _is_named_at(script: Script, name: str, line: int) -> bool:
+def _is_named_at(module: Module, name: str, line: int) -> bool:
     """Tell whether the statement at a line names a function."""
-    for node in ast.walk(script.tree):
+    for node in ast.walk(module.tree):
         is_it = isinstance(node, ast.Name) and node.id == name
         if is_it or (isinstance(node, ast.Attribute) and node.attr == name):
-            statement = script.statement(node)
+            statement = module.statement(node)
             if statement.lineno <= line <= (statement.end_lineno or 0):
                 return True
     return False
 
 
-def is_plain_function(function: Function) -> None:
+def is_plain_function(function: Def) -> None:
     """Make sure that a function is called as it stands.
 
     Raises:
@@ -95,62 +95,64 @@ def is_plain_function(function: Function) -> None:
         raise NotRecognisedError
 
 
-def _is_generator(script: Script, function: Function) -> bool:
+def _is_generator(module: Module, function: Def) -> bool:
     yields = [n for n in ast.walk(function) if isinstance(n, ast.Yield | ast.YieldFrom)]
-    return any(script.around(y, ast.FunctionDef, ast.Lambda) is function for y in yields)
+    return any(module.around(y, ast.FunctionDef, ast.Lambda) is function for y in yields)
 
 
-def names_of(project: Project, script: Script) -> Names:
+def names_of(program: Program, module: Module) -> Names:
     """Return the names of a script that is one of several."""
-    names = Names(script)
-    texts = [other.text for file in project.files if (other := project.script(file))]
+    names = Names(module)
+    texts = [other.text for other in program.modules()]
     names.has_tables = any("pandas" in text for text in texts)
     return names
 
 
-def _changed(project: Project, script: Script, function: Function, pillow: int) -> Change:
+def _changed(program: Program, module: Module, function: Def, pillow: int) -> Change:
     is_plain_function(function)
-    found = uses.uses(project, script, function)
-    tf, imports = script.import_of("tensorflow", "tf")
-    names = names_of(project, script)
+    found = uses.uses(program, module, function)
+    tf, imports = module.import_of("tensorflow", "tf")
+    names = names_of(program, module)
     is_rerun = bool(found.sources)
     plan, reading = followed(names, function, tf=tf, pillow=pillow, is_rerun=is_rerun)
     uses.check_rounds(found, is_endless=plan.is_endless)
     dtypes = _dtypes(found, plan)
     made = written(plan, reading.facts, pictures=reading.pictures, scope=function, dtypes=dtypes)
-    edits = [_body(script, function, plan, made), *_annotation(script, function, tf)]
+    edits = [_body(module, function, plan, made), *_annotation(module, function, tf)]
     edits += [*imports, *found.edits]
-    edits += removals(project, script, edits)
+    edits += removals(program, module, edits)
     return Change(TITLE.format(function.name), made.kind, tuple(edits), made.note)
 
 
 def followed(
-    names: Names, function: Function, *, tf: str, pillow: int, is_rerun: bool
+    names: Names, function: Def, *, tf: str, pillow: int, is_rerun: bool
 ) -> tuple[Plan, Reading]:
     """Return what a generator gives; `is_rerun` where it is begun anew for every round."""
-    script = names.script
+    module = names.module
     reading = Reading(
-        names, Pictures(names, tf=tf, pillow=pillow), Facts(), _methods(script, function)
+        names, Pictures(names, tf=tf, pillow=pillow), Facts(), _methods(module, function)
     )
     reading.batching.scope = function
     counted = reading.methods.get("__len__")
     returned = counted.body[-1] if counted else None
     if isinstance(returned, ast.Return) and counted is not None and len(counted.body) == 1:
         reading.batching.batches_of_class = returned.value
-    reading.taken = {n.id for n in script.all(ast.Name, function) if isinstance(n.ctx, ast.Store)}
-    reading.taken |= set(parameters(function))
+    reading.taken = {
+        n.id for n in module.all(ast.Name, within=function) if isinstance(n.ctx, ast.Store)
+    }
+    reading.taken |= set(parameter_names(function))
     batches = Batches(reading)
     batches.is_rerun = is_rerun
     return batches.followed(without_docstring(function)), reading
 
 
-def _methods(script: Script, function: Function) -> dict[str, Function]:
-    parent = script.parent(function)
+def _methods(module: Module, function: Def) -> dict[str, Def]:
+    parent = module.parent(function)
     body = parent.body if isinstance(parent, ast.ClassDef) else []
     return {f.name: f for f in body if isinstance(f, ast.FunctionDef)}
 
 
-def without_docstring(function: Function) -> list[ast.stmt]:
+def without_docstring(function: Def) -> list[ast.stmt]:
     """Return the statements of a function behind its docstring."""
     first = function.body[0]
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
@@ -161,7 +163,7 @@ def _dtypes(found: uses.Uses, plan: Plan) -> tuple[str, ...]:
     """Return the types that the signatures ask for, the same in all of them."""
     if found.sources and found.fits:
         raise NotRecognisedError
-    pairs = zip(found.sources, found.scripts, strict=True)
+    pairs = zip(found.sources, found.modules, strict=True)
     every = {uses.signature_dtypes(call, user) for call, user in pairs}
     if not every:
         if plan.batch_size is None:
@@ -172,65 +174,65 @@ def _dtypes(found: uses.Uses, plan: Plan) -> tuple[str, ...]:
     return every.pop()
 
 
-def _body(script: Script, function: Function, plan: Plan, made: Pipeline) -> Edit:
+def _body(module: Module, function: Def, plan: Plan, made: Pipeline) -> Edit:
     """Return the edit of a generator's body."""
     body = without_docstring(function)
     text = "\n".join(row.text for row in made.lines)
     kept = [s for s in plan.prelude if is_needed(s, plan.prelude, text)]
-    lines = [*_kept(script, kept), *laid_out(made.lines, script)]
+    lines = [*_kept(module, kept), *laid_out(made.lines, module)]
     names = {n.id for s in kept for n in ast.walk(s) if isinstance(n, ast.Name)}
-    if {"ds", "load", "nearest"} & {*names, *parameters(function)}:
+    if {"ds", "load", "nearest"} & {*names, *parameter_names(function)}:
         raise NotRecognisedError
-    first = script.begin(body[0])[0]
-    if not script.is_alone(body[0]) or not script.is_alone(body[-1]):
+    first = module.begin(body[0])[0]
+    if not module.is_alone(body[0]) or not module.is_alone(body[-1]):
         raise NotRecognisedError
-    head = head_line(script, function)
-    last = script.end(body[-1])[0]
-    code_text = with_comments(tuple(lines), script, head, last, made.elsewhere, kept=kept)
+    head = head_line(module, function)
+    last = module.end(body[-1])[0]
+    code_text = with_comments(tuple(lines), module, head, last, made.elsewhere, kept=kept)
     if body is not function.body and code_text.startswith("def ") and head == first:
         code_text = "\n" + code_text
-    return block(script, body, head, code_text)
+    return block(module, body, head, code_text)
 
 
-def block(script: Script, body: list[ast.stmt], first: int, text: str) -> Edit:
+def block(module: Module, body: list[ast.stmt], first: int, text: str) -> Edit:
     """Put code, written without indentation, in the place of a function's body."""
-    indent = script.indent(body[0])
+    indent = module.indent(body[0])
     rows = [f"{indent}{row}" if row.strip() else "" for row in text.split("\n")]
-    end = script.end(body[-1])[0]
-    place = (end, len(script.lines[end - 1]))
-    return Edit(script.file, (first, 0), place, "\n".join(rows))
+    end = module.end(body[-1])[0]
+    place = (end, len(module.lines[end - 1]))
+    return Edit(module.path, (first, 0), place, "\n".join(rows))
 
 
-def head_line(script: Script, function: Function) -> int:
+def head_line(module: Module, function: Def) -> int:
     """Return the first line that belongs to the body of a function, or to a comment on it."""
     body = without_docstring(function)
     if body is not function.body:
-        above = script.end(function.body[0])[0]
+        above = module.end(function.body[0])[0]
     else:
         heads = [function.lineno, *(n.end_lineno or 0 for n in _head_nodes(function))]
         above = max(heads)
-        while not script.lines[above - 1].split("#")[0].rstrip().endswith(":"):
+        while not module.lines[above - 1].split("#")[0].rstrip().endswith(":"):
             above += 1
     line = above + 1
-    while line < script.begin(body[0])[0] and not script.lines[line - 1].strip():
+    while line < module.begin(body[0])[0] and not module.lines[line - 1].strip():
         line += 1
-    if script.begin(body[0])[0] <= above:
+    if module.begin(body[0])[0] <= above:
         raise NotRecognisedError
     return line
 
 
-def _head_nodes(function: Function) -> list[ast.expr]:
+def _head_nodes(function: Def) -> list[ast.expr]:
     given = function.args
     found = [a.annotation for a in (*given.args, *given.kwonlyargs) if a.annotation]
     found += [d for d in (*given.defaults, *given.kw_defaults) if d]
     return [*found, *([function.returns] if function.returns else [])]
 
 
-def _kept(script: Script, statements: list[ast.stmt]) -> list[Line]:
+def _kept(module: Module, statements: list[ast.stmt]) -> list[Line]:
     rows = []
     for statement in statements:
-        indent = script.indent(statement)
-        own = script.code(statement).split("\n")
+        indent = module.indent(statement)
+        own = module.code(statement).split("\n")
         rows += [Line(row.removeprefix(indent), statement.lineno) for row in own]
     return rows
 
@@ -252,7 +254,7 @@ def is_needed(statement: ast.stmt, prelude: list[ast.stmt], text: str) -> bool:
     return target.id in loaded | in_text
 
 
-def _annotation(script: Script, function: Function, tf: str) -> list[Edit]:
+def _annotation(module: Module, function: Def, tf: str) -> list[Edit]:
     if function.returns is None:
         return []
-    return [script.replace(function.returns, f"{tf}.data.Dataset")]
+    return [module.replace(function.returns, f"{tf}.data.Dataset")]

@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterable
 
 from quickfit.causes._shared.image_pipeline.values import Line
-from quickfit.code.module import parse_code
-from quickfit.code.project import Script
+from quickfit.code.module import Module
+from quickfit.code.syntax import parse_code
 
 # Lines are up to this long, the indentation of a function and of a method left aside.
 WIDTH = 88
@@ -37,9 +37,9 @@ def broken(row: str) -> list[str]:
     return [row[: begin + 1], *(f"    {line}" for line in rows), row[-1]]
 
 
-def laid_out(lines: tuple[Line, ...], script: Script) -> tuple[Line, ...]:
+def laid_out(lines: tuple[Line, ...], module: Module) -> tuple[Line, ...]:
     """Return new lines with the quotes that the user writes most, none of them too long."""
-    rows = iter(quoted("\n".join(line.text for line in lines), script).split("\n"))
+    rows = iter(quoted("\n".join(line.text for line in lines), module).split("\n"))
     made = [
         Line("\n".join(next(rows) for _ in line.text.split("\n")), line.origin) for line in lines
     ]
@@ -86,9 +86,9 @@ def _split(text: str, mark: str) -> list[str]:
     return [*parts, text[begin:]]
 
 
-def quoted(text: str, script: Script) -> str:
+def quoted(text: str, module: Module) -> str:
     """Return new code with the quotes that the user writes most; texts with others in them stay."""
-    tokens = tokenize.generate_tokens(io.StringIO(script.text).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     texts = [token.string for token in tokens if token.type == tokenize.STRING]
     plain = [text.lstrip("rbfuRBFU") for text in texts]
     single = sum(text.startswith("'") and not text.startswith("'''") for text in plain)
@@ -114,7 +114,7 @@ def _dump(text: str) -> str:
 
 def with_comments(
     lines: tuple[Line, ...],
-    script: Script,
+    module: Module,
     first_line: int,
     last_line: int,
     elsewhere: dict[int, int] | None = None,
@@ -130,7 +130,7 @@ def with_comments(
     origins = {line.origin for line in lines} | set(known)
     waiting: dict[int, list[str]] = {}
     inside = {n for s in kept for n in range(s.lineno, s.end_lineno or 0)}
-    for at, text in comments_between(script, first_line, last_line):
+    for at, text in comments_between(module, first_line, last_line):
         if at in inside:
             continue
         place = min((o for o in origins if o >= at), default=lines[-1].origin)
@@ -146,9 +146,9 @@ def with_comments(
     return "\n".join(rows)
 
 
-def comments_between(script: Script, first_line: int, last_line: int) -> list[tuple[int, str]]:
+def comments_between(module: Module, first_line: int, last_line: int) -> list[tuple[int, str]]:
     """Return the comments between two lines, with their lines."""
-    tokens = tokenize.generate_tokens(io.StringIO(script.text).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     return [
         (token.start[0], token.string)
         for token in tokens

@@ -19,7 +19,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     number,
     same,
 )
-from quickfit.code.project import Function
+from quickfit.code.syntax import Def
 
 _CEILS = ("math.ceil", "numpy.ceil", "ceil")
 
@@ -31,7 +31,7 @@ class Batching:
         self.names = names
         self.facts = facts
         # The function whose names are looked up first.
-        self.scope: Function | None = None
+        self.scope: Def | None = None
         # Whether batches are drawn by chance, one after the other without end.
         self.draws = False
         # The expression that `len(self)` gives, in a class that has one.

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
+from quickfit.code.syntax import Def, parameter_names
 
 # The number of an item among all items, in expressions of one item.
 INDEX = "item_number"
@@ -254,15 +255,15 @@ _OTHER_FILES = re.compile(
 class Names:
     """The names of one script."""
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
-        self.has_tables = "pandas" in script.text
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.has_tables = "pandas" in module.text
         self.imports: dict[str, str] = {}
-        for node in script.all(ast.Import):
+        for node in module.all(ast.Import):
             for alias in node.names:
                 top = alias.name if alias.asname else alias.name.split(".")[0]
                 self.imports[alias.asname or top] = top
-        for found in script.all(ast.ImportFrom):
+        for found in module.all(ast.ImportFrom):
             for alias in found.names:
                 name = f"{found.module or ''}.{alias.name}"
                 self.imports[alias.asname or alias.name] = name
@@ -276,35 +277,35 @@ class Names:
             return f"{before}.{node.attr}" if before else ""
         return ""
 
-    def function(self, name: str) -> Function | None:
+    def function(self, name: str) -> Def | None:
         """Return the only function of a name, not a method."""
-        found = [f for f in self.script.all(ast.FunctionDef) if f.name == name]
-        found = [f for f in found if not isinstance(self.script.parent(f), ast.ClassDef)]
+        found = [f for f in self.module.all(ast.FunctionDef) if f.name == name]
+        found = [f for f in found if not isinstance(self.module.parent(f), ast.ClassDef)]
         return found[0] if len(found) == 1 and name not in self._bound_otherwise else None
 
     @cached_property
     def _bound_otherwise(self) -> set[str]:
         """Names that are assigned to somewhere."""
-        stores = [n.id for n in self.script.all(ast.Name) if isinstance(n.ctx, ast.Store)]
+        stores = [n.id for n in self.module.all(ast.Name) if isinstance(n.ctx, ast.Store)]
         return {*stores, *self.imports}
 
-    def assigned(self, node: ast.expr, scope: Function | None = None) -> ast.expr | None:
+    def assigned(self, node: ast.expr, scope: Def | None = None) -> ast.expr | None:
         """Return the value of a name or attribute that is assigned in one place only.
 
         A name of a function is looked for there first, then at the top of the file.
         """
         key = code(node)
         if isinstance(node, ast.Name):
-            for place in (scope, self.script.tree):
+            for place in (scope, self.module.tree):
                 if place is None:
                     continue
-                if isinstance(place, ast.FunctionDef) and key in parameters(place):
+                if isinstance(place, ast.FunctionDef) and key in parameter_names(place):
                     return None
                 found = self._assignments(key, place)
                 if found:
                     return found[0] if len(found) == 1 else None
             return None
-        found = self._assignments(key, self.script.tree)
+        found = self._assignments(key, self.module.tree)
         if not found and isinstance(node, ast.Attribute):
             return self._class_attribute(node)
         return found[0] if len(found) == 1 else None
@@ -314,14 +315,14 @@ class Names:
         owner = node.value
         if not isinstance(owner, ast.Name):
             return None
-        classes = {c.name: c for c in self.script.all(ast.ClassDef)}
+        classes = {c.name: c for c in self.module.all(ast.ClassDef)}
         if owner.id not in classes:
             made = self.assigned(owner)
             if not isinstance(made, ast.Call) or made.args or made.keywords:
                 return None
             owner = made.func
         found = classes.get(code(owner))
-        stored = [n for n in self.script.all(ast.Attribute) if n.attr == node.attr]
+        stored = [n for n in self.module.all(ast.Attribute) if n.attr == node.attr]
         if found is None or any(not isinstance(n.ctx, ast.Load) for n in stored):
             return None
         values = [v for s in found.body for t, v in (_pair(s),) if t == node.attr]
@@ -332,7 +333,7 @@ class Names:
         found: list[ast.expr | None] = []
         for node in ast.walk(place):
             targets, value = _bound(node)
-            inside = self.script.around(node, ast.FunctionDef)
+            inside = self.module.around(node, ast.FunctionDef)
             is_here = isinstance(place, ast.FunctionDef) or inside is None or "." in key
             if not targets or not is_here:
                 continue
@@ -353,7 +354,7 @@ class Names:
             None for part in ast.walk(target) if isinstance(part, ast.expr) and code(part) == key
         ]
 
-    def may_be_table(self, node: ast.expr, scope: Function | None = None) -> bool:
+    def may_be_table(self, node: ast.expr, scope: Def | None = None) -> bool:
         """Tell whether `node[i]` may be a row that a table calls `i`, and not the i-th one."""
         if not self.has_tables or (isinstance(node, ast.Attribute) and node.attr == "iloc"):
             return False
@@ -368,16 +369,16 @@ class Names:
 
     def reads_only_photos(self) -> bool:
         """Tell whether no text of the script names a type of file that may be read otherwise."""
-        texts = [c.value for c in self.script.all(ast.Constant) if isinstance(c.value, str)]
+        texts = [c.value for c in self.module.all(ast.Constant) if isinstance(c.value, str)]
         return not any(_OTHER_FILES.search(text) for text in texts)
 
     def reads_only_jpeg(self) -> bool:
         """Tell whether the texts of the script name JPEG files and no others."""
-        texts = [c.value for c in self.script.all(ast.Constant) if isinstance(c.value, str)]
+        texts = [c.value for c in self.module.all(ast.Constant) if isinstance(c.value, str)]
         has_jpeg = any(re.search(r"\.jpe?g\b", text, re.IGNORECASE) for text in texts)
         return has_jpeg and not any(".png" in text.lower() for text in texts)
 
-    def is_text(self, node: ast.expr, scope: Function | None = None) -> bool:
+    def is_text(self, node: ast.expr, scope: Def | None = None) -> bool:
         """Tell whether an expression is a text or a list of texts, and of no other paths."""
         if isinstance(node, ast.JoinedStr):
             return True
@@ -397,7 +398,7 @@ class Names:
 
     def image_shape(self) -> str:
         """Return the shape of one picture as code, where every input of a model has the same."""
-        shapes = [s for call in self.script.all(ast.Call) for s in _shapes(call)]
+        shapes = [s for call in self.module.all(ast.Call) for s in _shapes(call)]
         found = {code(shape) for shape in shapes if isinstance(shape, ast.Tuple)}
         return found.pop() if len(found) == 1 and len(shapes) > 0 else ""
 
@@ -406,12 +407,6 @@ def _pair(statement: ast.stmt) -> tuple[str, ast.expr | None]:
     """Return the name that a statement gives a value, and the value."""
     found = assignment(statement)
     return (code(found[0]), found[1]) if found is not None else ("", None)
-
-
-def parameters(function: Function) -> list[str]:
-    """Return the names of a function's parameters."""
-    given = function.args
-    return [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
 def _bound(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
@@ -38,7 +38,7 @@ class Batches:
         values: what the names stand for that the loop binds once.
     """
 
-    script: Script
+    module: Module
     loop: ast.For
     size: str
     rows: str
@@ -55,7 +55,7 @@ class Batches:
             return f"{brackets[0]}{', '.join(parts)}{brackets[1]}" if all(parts) else ""
         if not isinstance(value, ast.Subscript) or not self._is_steady(value.value):
             return ""
-        array = self.script.code(value.value)
+        array = self.module.code(value.value)
         if isinstance(value.slice, ast.Slice):
             return self._cut(array) if self._is_batch(value.slice) else ""
         rows = self._rows(value.slice)
@@ -68,7 +68,7 @@ class Batches:
             return ""
         if not isinstance(index.slice, ast.Slice) or not self._is_batch(index.slice):
             return ""
-        return self._cut(self.script.code(index.value))
+        return self._cut(self.module.code(index.value))
 
     def are_all_rows(self) -> bool:
         """Tell whether the loop goes over all rows of the arrays that it cuts, and no more."""
@@ -81,7 +81,7 @@ class Batches:
 
     def _is_order(self, array: ast.expr) -> bool:
         """Tell whether a batch of an array chooses rows of others."""
-        batch = self.script.parent(array)
+        batch = self.module.parent(array)
         assert batch is not None
         names = {n for n, v in self.values.items() if v is batch}
         indices = [
@@ -90,23 +90,23 @@ class Batches:
         return batch in indices or any(isinstance(i, ast.Name) and i.id in names for i in indices)
 
     def _covers(self, array: ast.expr) -> bool:
-        code = self.script.code(array)
+        code = self.module.code(array)
         return self.rows in (f"len({code})", f"{code}.shape[0]")
 
     def _is_full_order(self, order: ast.expr) -> bool:
         """Tell whether an array of row numbers is as long as the loop goes."""
         if self._covers(order):
             return True
-        scope = scope_of(self.script, self.loop)
+        scope = scope_of(self.module, self.loop)
         found = binders(scope, order.id) if isinstance(order, ast.Name) else []
-        made = [value_of(self.script, node) for node in found]
+        made = [value_of(self.module, node) for node in found]
         return bool(made) and all(self._is_permutation(value) for value in made)
 
     def _is_permutation(self, value: ast.expr | None) -> bool:
         if not isinstance(value, ast.Call) or len(value.args) != 1:
             return False
         name = dotted(value.func).rpartition(".")[2]
-        length = _meant(self.script, self.loop, value.args[0])
+        length = _meant(self.module, self.loop, value.args[0])
         return name in ("permutation", "arange") and length == self.rows
 
     def _cut(self, array: str) -> str:
@@ -143,7 +143,7 @@ class Batches:
             for n in ast.walk(s)
             if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         ]
-        parents = [self.script.parent(n) for n in uses]
+        parents = [self.module.parent(n) for n in uses]
         is_index = [isinstance(p, ast.Subscript) and p.slice in uses for p in parents]
         return bool(self._rows(value)) and bool(uses) and all(is_index)
 
@@ -188,17 +188,17 @@ def _is_row_method(call: ast.Call) -> bool:
     return is_late and isinstance(kept, ast.Constant) and kept.value is True
 
 
-def batches_of(script: Script, loop: ast.For) -> Batches | None:
+def batches_of(module: Module, loop: ast.For) -> Batches | None:
     """Return what a loop over the rows of arrays does; None where it is not one."""
     call, name = _unwrapped(loop.iter), loop.target
-    if _NO_ARRAYS.search(script.text) or not isinstance(name, ast.Name) or loop.orelse:
+    if _NO_ARRAYS.search(module.text) or not isinstance(name, ast.Name) or loop.orelse:
         return None
     if not isinstance(call, ast.Call) or dotted(call.func) != "range" or call.keywords:
         return None
     if len(call.args) not in (1, 3):
         return None
     read = _by_start if len(call.args) == 3 else _by_number
-    found = read(script, loop, name.id, _values(loop))
+    found = read(module, loop, name.id, _values(loop))
     return found if found is not None and found.are_all_rows() else None
 
 
@@ -236,47 +236,47 @@ def assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
 
 
 def _by_start(
-    script: Script, loop: ast.For, name: str, values: Mapping[str, ast.expr]
+    module: Module, loop: ast.For, name: str, values: Mapping[str, ast.expr]
 ) -> Batches | None:
     """Read `for start in range(0, len(x), 32)`."""
     iterated = _unwrapped(loop.iter)
     assert isinstance(iterated, ast.Call)
     begin, end, step = iterated.args
-    size = script.code(step)
+    size = module.code(step)
     if ast.unparse(begin) != "0" or not isinstance(step, ast.Name | ast.Constant | ast.Attribute):
         return None
-    rows = _meant(script, loop, end)
+    rows = _meant(module, loop, end)
     is_cut = rows.endswith(f" - {size} + 1")
     rows = rows.removesuffix(f" - {size} + 1")
     if not _is_length(rows):
         return None
     last = f"{name} + {size}"
     ends = (last, f"{size} + {name}", f"min({last}, {ast.unparse(end)})", f"min({last}, {rows})")
-    return Batches(script, loop, size, rows, is_cut, (name,), ends, values)
+    return Batches(module, loop, size, rows, is_cut, (name,), ends, values)
 
 
 def _by_number(
-    script: Script, loop: ast.For, name: str, values: Mapping[str, ast.expr]
+    module: Module, loop: ast.For, name: str, values: Mapping[str, ast.expr]
 ) -> Batches | None:
     """Read `for number in range(len(x) // 32)`."""
     iterated = _unwrapped(loop.iter)
     assert isinstance(iterated, ast.Call)
-    count = _meant(script, loop, iterated.args[0])
-    rows, size, is_cut = _parts_of(script, count)
-    rows = _with_names(script, loop, rows)
+    count = _meant(module, loop, iterated.args[0])
+    rows, size, is_cut = _parts_of(module, count)
+    rows = _with_names(module, loop, rows)
     if not rows or not re.fullmatch(r"[\w.]+", size) or not _is_length(rows):
         return None
     begins = (f"{name} * {size}", f"{size} * {name}")
     ends = (f"({name} + 1) * {size}", f"{size} * ({name} + 1)", *(f"{b} + {size}" for b in begins))
-    return Batches(script, loop, size, rows, is_cut, begins, ends, values)
+    return Batches(module, loop, size, rows, is_cut, begins, ends, values)
 
 
-def _parts_of(script: Script, count: str) -> tuple[str, str, bool]:
+def _parts_of(module: Module, count: str) -> tuple[str, str, bool]:
     """Return rows and rows per batch of a number of batches, and whether the rest is left out."""
     inner = re.fullmatch(r"int\((.*)\)", count)
     rounded = re.fullmatch(r"([\w.]*ceil)\((.+) / ([\w.]+)\)", inner[1] if inner else count)
     if rounded is not None:
-        path = import_path(script, rounded[1])
+        path = import_path(module, rounded[1])
         is_whole = path == "math.ceil" or (path == "numpy.ceil" and inner is not None)
         return (rounded[2], rounded[3], False) if is_whole else ("", "", False)
     more = re.fullmatch(r"\((.+) \+ ([\w.]+) - 1\) // ([\w.]+)", count)
@@ -286,26 +286,26 @@ def _parts_of(script: Script, count: str) -> tuple[str, str, bool]:
     return rows, size, True
 
 
-def _meant(script: Script, loop: ast.For, value: ast.expr) -> str:
+def _meant(module: Module, loop: ast.For, value: ast.expr) -> str:
     """Return an expression; for a name that is bound once, what it stands for."""
     text = ast.unparse(value)
     if not isinstance(value, ast.Name):
-        return _with_names(script, loop, text)
-    found = _settled(script, loop, value.id)
-    return _with_names(script, loop, found) if found else text
+        return _with_names(module, loop, text)
+    found = _settled(module, loop, value.id)
+    return _with_names(module, loop, found) if found else text
 
 
-def _with_names(script: Script, loop: ast.For, text: str) -> str:
+def _with_names(module: Module, loop: ast.For, text: str) -> str:
     """Fill in what a name such as `n` stands for, at the beginning of an expression."""
     first, space, rest = text.partition(" ")
-    found = _settled(script, loop, first) if first.isidentifier() else ""
+    found = _settled(module, loop, first) if first.isidentifier() else ""
     return f"{found}{space}{rest}" if found else text
 
 
-def _settled(script: Script, loop: ast.For, name: str) -> str:
+def _settled(module: Module, loop: ast.For, name: str) -> str:
     """Return the value of a name that nothing changes, nor the array that it is the length of."""
-    scope = scope_of(script, loop)
-    value = only_value(script, scope, name)
+    scope = scope_of(module, loop)
+    value = only_value(module, scope, name)
     if value is None:
         return ""
     is_same = all(len(binders(scope, other)) <= 1 for other in reads(value))

@@ -14,8 +14,7 @@ from quickfit.code.compiled_functions import (
     is_same_object,
 )
 from quickfit.code.graph_code import GraphCode
-from quickfit.code.module import Loop
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
@@ -28,6 +27,7 @@ from quickfit.code.scopes import (
     scope_of,
     writes,
 )
+from quickfit.code.syntax import Def, Loop
 from quickfit.findings import Change, Edit, FixClass
 
 COMPILE_TITLE = "Compile the step with `tf.function`"
@@ -39,25 +39,25 @@ COMPILE_RANDOM = "Random numbers drawn with `tf.random` in the step are others i
 _KERAS_OWN = {"train_step", "test_step", "predict_step", "call", "build", "compute_loss"}
 
 
-def compiled_step(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def compiled_step(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Decorate the function at a line, if it is one step that means the same as a graph."""
-    function = function_at(script, line)
-    if function is None or any(_is_at(n, line) for n in script.all(ast.For, function)):
+    function = function_at(module, line)
+    if function is None or any(_is_at(n, line) for n in module.all(ast.For, within=function)):
         return None
-    code = GraphCode(scripts)
+    code = GraphCode(modules)
     if not (
-        is_decoratable(script, function, scripts)
-        and code.is_legal_function(script, function)
+        is_decoratable(module, function, modules)
+        and code.is_legal_function(module, function)
         and returns_tensors(function)
-        and _is_called_plainly(scripts, function)
-        and not changes_trainable(scripts, function.name)
-        and is_given_same_objects(scripts, function)
+        and _is_called_plainly(modules, function)
+        and not changes_trainable(modules, function.name)
+        and is_given_same_objects(modules, function)
     ):
         return None
-    name, imports = script.import_of("tensorflow", "tf")
-    if imports and is_taken(script, name):
+    name, imports = module.import_of("tensorflow", "tf")
+    if imports and is_taken(module, name):
         return None
-    decorator = script.decorate(function, f"@{name}.function")
+    decorator = module.decorate(function, f"@{name}.function")
     return Change(COMPILE_TITLE, *class_of(code), (*imports, decorator), note_of(code))
 
 
@@ -71,33 +71,33 @@ def note_of(code: GraphCode) -> str:
     return f"{COMPILE_ROUNDING} {COMPILE_RANDOM}" if code.is_random else COMPILE_ROUNDING
 
 
-def function_at(script: Script, line: int) -> ast.FunctionDef | None:
+def function_at(module: Module, line: int) -> ast.FunctionDef | None:
     """Return the innermost function that a line is part of; None if that is asynchronous."""
-    functions = [n for n in ast.walk(script.tree) if isinstance(n, Function)]
+    functions = [n for n in ast.walk(module.tree) if isinstance(n, Def)]
     inside = [n for n in functions if n.lineno <= line <= (n.end_lineno or 0)]
     found = max(inside, key=lambda n: n.lineno, default=None)
     return found if isinstance(found, ast.FunctionDef) else None
 
 
-def is_decoratable(script: Script, function: ast.FunctionDef, scripts: Sequence[Script]) -> bool:
+def is_decoratable(module: Module, function: ast.FunctionDef, modules: Sequence[Module]) -> bool:
     """Tell whether a function is made once, and nothing but a decorator is missing."""
-    if function.decorator_list or loops_around(script, function):
+    if function.decorator_list or loops_around(module, function):
         return False
-    if function.args.vararg or function.args.kwarg or not script.is_alone(function):
+    if function.args.vararg or function.args.kwarg or not module.is_alone(function):
         return False
-    outer = script.parent(function)
+    outer = module.parent(function)
     if isinstance(outer, ast.ClassDef):
-        classes = [outer, *classes_derived_from(scripts, outer)]
-        is_own = function.name not in _KERAS_OWN or is_plain_class(scripts, outer)
+        classes = [outer, *classes_derived_from(modules, outer)]
+        is_own = function.name not in _KERAS_OWN or is_plain_class(modules, outer)
         return is_own and all(map(is_hashable, classes))
     if isinstance(outer, ast.FunctionDef):
-        return not is_called_in_loop(script, outer.name)
+        return not is_called_in_loop(module, outer.name)
     return isinstance(outer, ast.Module)
 
 
 def is_hashable(node: ast.ClassDef) -> bool:
     """Tell whether objects of a class can be keys, as `tf.function` needs of a method's `self`."""
-    names = {n.name for n in node.body if isinstance(n, Function)}
+    names = {n.name for n in node.body if isinstance(n, Def)}
     slots = any(isinstance(n, ast.Name) and n.id == "__slots__" for n in ast.walk(node))
     return not node.decorator_list and not slots and not names & {"__eq__", "__hash__"}
 
@@ -170,19 +170,19 @@ def _is_of_shape(value: ast.Subscript) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in ast.walk(value.value))
 
 
-def _is_called_plainly(scripts: Sequence[Script], function: ast.FunctionDef) -> bool:
+def _is_called_plainly(modules: Sequence[Module], function: ast.FunctionDef) -> bool:
     """Tell whether a function is only called, and with nothing that is a new number each time."""
     calls = 0
-    for script in scripts:
-        for node in ast.walk(script.tree):
+    for module in modules:
+        for node in ast.walk(module.tree):
             if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue
             if (node.id if isinstance(node, ast.Name) else node.attr) != function.name:
                 continue
-            call = script.parent(node)
+            call = module.parent(node)
             if not isinstance(call, ast.Call) or call.func is not node:
                 return False
-            if any(is_number(script, value) for value in _given(call)):
+            if any(is_number(module, value) for value in _given(call)):
                 return False
             calls += 1
     return calls > 0
@@ -192,27 +192,27 @@ def _given(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
 
-def is_number(script: Script, value: ast.expr) -> bool:
+def is_number(module: Module, value: ast.expr) -> bool:
     """Tell whether an argument is a number of Python that may be another one in each call."""
     if isinstance(value, ast.BinOp | ast.UnaryOp):
         parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr))
-        return any(is_number(script, part) for part in parts)
+        return any(is_number(module, part) for part in parts)
     if isinstance(value, ast.Call):
         return dotted(value.func) in ("float", "int", "len", "round", "min", "max")
-    return isinstance(value, ast.Name) and value.id in counters(script, value)
+    return isinstance(value, ast.Name) and value.id in counters(module, value)
 
 
-def counters(script: Script, node: ast.AST) -> set[str]:
+def counters(module: Module, node: ast.AST) -> set[str]:
     """Return the names that loops around a node count with, and sums of Python's."""
     names: set[str] = set()
-    for loop in loops_around(script, node):
+    for loop in loops_around(module, node):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
             called, target = dotted(loop.iter.func), loop.target
             if called in ("range", "trange", "tqdm.trange") and isinstance(target, ast.Name):
                 names.add(target.id)
             if called == "enumerate" and isinstance(target, ast.Tuple):
                 names |= {n.id for n in target.elts[:1] if isinstance(n, ast.Name)}
-    scope = scope_of(script, node)
+    scope = scope_of(module, node)
     sums = [n.target for n in ast.walk(scope) if isinstance(n, ast.AugAssign)]
     return names | {n.id for n in sums if isinstance(n, ast.Name)}
 
@@ -221,9 +221,9 @@ def _is_at(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def is_taken(script: Script, name: str) -> bool:
+def is_taken(module: Module, name: str) -> bool:
     """Tell whether a name that would be imported means something else already."""
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(script.tree))
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(module.tree))
 
 
 HOIST_TITLE = "Make the compiled function once, before the loop"
@@ -232,45 +232,45 @@ HOIST_RANDOM = (
 )
 
 
-def hoisted_function(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def hoisted_function(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Move the compiled function that is made at a line to where it is made once."""
-    code = GraphCode(scripts)
-    function = _decorated_at(script, line)
+    code = GraphCode(modules)
+    function = _decorated_at(module, line)
     if function is not None:
-        if not code.is_legal_function(script, function):
+        if not code.is_legal_function(module, function):
             return None
-        outer = scope_of(script, function)
-        if loops_around(script, function):
-            edits = _before_loop(script, function, _free(function))
-        elif isinstance(outer, ast.FunctionDef) and is_called_in_loop_of(scripts, outer.name):
-            edits = _out_of(script, function, outer, scripts)
+        outer = scope_of(module, function)
+        if loops_around(module, function):
+            edits = _before_loop(module, function, _free(function))
+        elif isinstance(outer, ast.FunctionDef) and is_called_in_loop_of(modules, outer.name):
+            edits = _out_of(module, function, outer, modules)
         else:
             edits = None
     else:
-        edits = _wrapped(script, line, code)
+        edits = _wrapped(module, line, code)
     if edits is None:
         return None
     kind = FixClass.MAY_CHANGE_RESULTS if code.is_random else FixClass.SAME_RESULTS
     return Change(HOIST_TITLE, kind, edits, HOIST_RANDOM if code.is_random else "")
 
 
-def is_called_in_loop_of(scripts: Sequence[Script], name: str) -> bool:
+def is_called_in_loop_of(modules: Sequence[Module], name: str) -> bool:
     """Tell whether any file calls a function of a name inside a loop."""
-    return any(is_called_in_loop(script, name) for script in scripts)
+    return any(is_called_in_loop(module, name) for module in modules)
 
 
-def _is_compiler(script: Script, node: ast.expr) -> bool:
+def _is_compiler(module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is `tf.function`, or a call of it with options."""
     called = node.func if isinstance(node, ast.Call) else node
-    return import_path(script, dotted(called)) == "tensorflow.function"
+    return import_path(module, dotted(called)) == "tensorflow.function"
 
 
-def _decorated_at(script: Script, line: int) -> ast.FunctionDef | None:
-    for node in script.all(ast.FunctionDef):
+def _decorated_at(module: Module, line: int) -> ast.FunctionDef | None:
+    for node in module.all(ast.FunctionDef):
         lines = (node.lineno, *(d.lineno for d in node.decorator_list))
         if line in lines:
             is_one = len(node.decorator_list) == 1
-            return node if is_one and _is_compiler(script, node.decorator_list[0]) else None
+            return node if is_one and _is_compiler(module, node.decorator_list[0]) else None
     return None
 
 
@@ -285,11 +285,11 @@ def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def steady_loop(script: Script, statement: ast.stmt, needs: set[str]) -> Loop | None:
+def steady_loop(module: Module, statement: ast.stmt, needs: set[str]) -> Loop | None:
     """Return the outermost loop in front of which a statement finds all names that it needs."""
-    scope, own = scope_of(script, statement), writes(statement)
+    scope, own = scope_of(module, statement), writes(statement)
     best = None
-    for loop in loops_around(script, statement):
+    for loop in loops_around(module, statement):
         bound = writes(loop)
         late = [b for name in needs for b in binders(scope, name) if _line(b) >= loop.lineno]
         if bound & needs or late or any(len(binders(scope, name)) != 1 for name in own):
@@ -302,15 +302,15 @@ def _line(node: ast.AST) -> int:
     return node.lineno  # type: ignore[attr-defined, no-any-return]
 
 
-def _before_loop(script: Script, statement: ast.stmt, needs: set[str]) -> tuple[Edit, ...] | None:
+def _before_loop(module: Module, statement: ast.stmt, needs: set[str]) -> tuple[Edit, ...] | None:
     """Move a statement in front of the outermost loop that leaves what it needs alone."""
-    loop = steady_loop(script, statement, needs)
-    if loop is None or not _can_move(script, statement) or script.parent(statement) is None:
+    loop = steady_loop(module, statement, needs)
+    if loop is None or not _can_move(module, statement) or module.parent(statement) is None:
         return None
-    if len(script.block(statement)) == 1:
+    if len(module.block(statement)) == 1:
         return None
-    made = placed(script, loop, _text(script, statement), is_function=_is_def(statement))
-    return (made, _taken(script, statement)) if made is not None else None
+    made = placed(module, loop, _text(module, statement), is_function=_is_def(statement))
+    return (made, _taken(module, statement)) if made is not None else None
 
 
 def _is_def(statement: ast.stmt) -> bool:
@@ -318,15 +318,15 @@ def _is_def(statement: ast.stmt) -> bool:
 
 
 def _out_of(
-    script: Script, function: ast.FunctionDef, outer: ast.FunctionDef, scripts: Sequence[Script]
+    module: Module, function: ast.FunctionDef, outer: ast.FunctionDef, modules: Sequence[Module]
 ) -> tuple[Edit, ...] | None:
     """Move a function out of the one it is made in, as a method or a function of the file."""
-    owner = script.parent(outer)
+    owner = module.parent(outer)
     needs = _free(function) & local_names(outer)
-    if not _can_move(script, function) or len(script.block(function)) == 1:
+    if not _can_move(module, function) or len(module.block(function)) == 1:
         return None
-    calls = _calls_of(script, function, outer)
-    if calls is None or _is_used(script, function.name, outer):
+    calls = _calls_of(module, function, outer)
+    if calls is None or _is_used(module, function.name, outer):
         return None
     if isinstance(owner, ast.ClassDef):
         is_plain = is_hashable(owner) and not outer.decorator_list and not owner.bases
@@ -338,17 +338,17 @@ def _out_of(
         if set(extra) != needs or set(extra) & set(parameters(function)):
             return None
         loads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in extra]
-        if not all(is_same_object(scripts, script, node) for node in loads):
+        if not all(is_same_object(modules, module, node) for node in loads):
             return None
     else:
         return None
-    text = _with_parameters(script, function, extra)
-    made = placed(script, outer, text, is_function=True) if text else None
+    text = _with_parameters(module, function, extra)
+    made = placed(module, outer, text, is_function=True) if text else None
     if made is None:
         return None
     given = extra if not prefix else []
-    called = [_call_edit(script, call, prefix, given) for call in calls]
-    return (made, _taken(script, function), *called)
+    called = [_call_edit(module, call, prefix, given) for call in calls]
+    return (made, _taken(module, function), *called)
 
 
 def _is_object(name: str, function: ast.FunctionDef) -> bool:
@@ -362,7 +362,7 @@ def _is_object(name: str, function: ast.FunctionDef) -> bool:
 
 
 def _calls_of(
-    script: Script, function: ast.FunctionDef, outer: ast.FunctionDef
+    module: Module, function: ast.FunctionDef, outer: ast.FunctionDef
 ) -> list[ast.Call] | None:
     """Return the calls of a function inside the one around it; None where it is used otherwise."""
     inside = set(ast.walk(function))
@@ -371,15 +371,15 @@ def _calls_of(
         for n in ast.walk(outer)
         if isinstance(n, ast.Name) and n.id == function.name and n not in inside
     ]
-    calls = [script.parent(n) for n in uses]
+    calls = [module.parent(n) for n in uses]
     plain = [c for c, n in zip(calls, uses, strict=True) if isinstance(c, ast.Call) and c.func is n]
     return plain if plain and len(plain) == len(uses) else None
 
 
-def _is_used(script: Script, name: str, outer: ast.FunctionDef) -> bool:
+def _is_used(module: Module, name: str, outer: ast.FunctionDef) -> bool:
     """Tell whether a name has another meaning outside a function."""
     inside = set(ast.walk(outer))
-    for node in ast.walk(script.tree):
+    for node in ast.walk(module.tree):
         if node not in inside:
             keys = ("id", "attr", "name", "arg", "asname")
             if name in {getattr(node, key, None) for key in keys}:
@@ -387,9 +387,9 @@ def _is_used(script: Script, name: str, outer: ast.FunctionDef) -> bool:
     return False
 
 
-def _with_parameters(script: Script, function: ast.FunctionDef, extra: list[str]) -> str:
+def _with_parameters(module: Module, function: ast.FunctionDef, extra: list[str]) -> str:
     """Return the text of a function with parameters added in front; nothing if that is unclear."""
-    text = _text(script, function)
+    text = _text(module, function)
     if not extra:
         return text
     head = f"def {function.name}("
@@ -399,35 +399,35 @@ def _with_parameters(script: Script, function: ast.FunctionDef, extra: list[str]
     return text.replace(head, f"{head}{', '.join(extra)}{comma}")
 
 
-def _call_edit(script: Script, call: ast.Call, prefix: str, given: list[str]) -> Edit:
-    begin, end = script.begin(call.func), script.end(call.func)
-    name = f"{prefix}{script.code(call.func)}"
+def _call_edit(module: Module, call: ast.Call, prefix: str, given: list[str]) -> Edit:
+    begin, end = module.begin(call.func), module.end(call.func)
+    name = f"{prefix}{module.code(call.func)}"
     if not given:
-        return Edit(script.file, begin, end, name)
+        return Edit(module.path, begin, end, name)
     comma = ", " if call.args or call.keywords else ""
-    return Edit(script.file, begin, (end[0], end[1] + 1), f"{name}({', '.join(given)}{comma}")
+    return Edit(module.path, begin, (end[0], end[1] + 1), f"{name}({', '.join(given)}{comma}")
 
 
 # -- tf.function(f) ---------------------------------------------------------------------------
 
 
-def _wrapped(script: Script, line: int, code: GraphCode) -> tuple[Edit, ...] | None:
+def _wrapped(module: Module, line: int, code: GraphCode) -> tuple[Edit, ...] | None:
     """Move `name = tf.function(f)` in front of the loop."""
     calls = [
         c
-        for c in script.all(ast.Call)
-        if c.lineno <= line <= (c.end_lineno or 0) and _is_compiler(script, c) and c.args
+        for c in module.all(ast.Call)
+        if c.lineno <= line <= (c.end_lineno or 0) and _is_compiler(module, c) and c.args
     ]
-    if len(calls) != 1 or not _is_legal_wrapped(script, calls[0].args[0], code):
+    if len(calls) != 1 or not _is_legal_wrapped(module, calls[0].args[0], code):
         return None
-    call, statement = calls[0], script.statement(calls[0])
+    call, statement = calls[0], module.statement(calls[0])
     is_plain = isinstance(statement, ast.Assign) and statement.value is call
     if not is_plain or not isinstance(statement.targets[0], ast.Name):  # type: ignore[attr-defined]
         return None
-    return _before_loop(script, statement, reads(call))
+    return _before_loop(module, statement, reads(call))
 
 
-def _is_legal_wrapped(script: Script, wrapped: ast.expr, code: GraphCode) -> bool:
+def _is_legal_wrapped(module: Module, wrapped: ast.expr, code: GraphCode) -> bool:
     own = code.functions(wrapped.id) if isinstance(wrapped, ast.Name) else []
     return len(own) == 1 and code.is_legal_function(*own[0])
 
@@ -435,39 +435,39 @@ def _is_legal_wrapped(script: Script, wrapped: ast.expr, code: GraphCode) -> boo
 # -- text -------------------------------------------------------------------------------------
 
 
-def _can_move(script: Script, statement: ast.stmt) -> bool:
+def _can_move(module: Module, statement: ast.stmt) -> bool:
     """Tell whether a statement has its lines for itself, and no text over several of them."""
     texts = [n for n in ast.walk(statement) if isinstance(n, ast.Constant)]
     is_long = any(isinstance(n.value, str | bytes) and n.lineno != n.end_lineno for n in texts)
-    return script.is_alone(statement) and not is_long
+    return module.is_alone(statement) and not is_long
 
 
-def _text(script: Script, statement: ast.stmt) -> str:
+def _text(module: Module, statement: ast.stmt) -> str:
     """Return the lines of a statement and of the comments above it, without indentation."""
-    first = _first_line(script, statement)
-    return textwrap.dedent("\n".join(script.lines[first - 1 : script.end(statement)[0]]))
+    first = _first_line(module, statement)
+    return textwrap.dedent("\n".join(module.lines[first - 1 : module.end(statement)[0]]))
 
 
-def _first_line(script: Script, statement: ast.stmt) -> int:
-    edit = script.insert_before(statement, "pass")
+def _first_line(module: Module, statement: ast.stmt) -> int:
+    edit = module.insert_before(statement, "pass")
     assert edit is not None  # the statement is alone on its lines
     return edit.begin[0]
 
 
-def _taken(script: Script, statement: ast.stmt) -> Edit:
+def _taken(module: Module, statement: ast.stmt) -> Edit:
     """Take a statement away with its comments and the blank lines behind it."""
-    first, last = _first_line(script, statement), script.end(statement)[0] + 1
-    while last <= len(script.lines) and not script.lines[last - 1].strip():
+    first, last = _first_line(module, statement), module.end(statement)[0] + 1
+    while last <= len(module.lines) and not module.lines[last - 1].strip():
         last += 1
-    return Edit(script.file, (first, 0), (last, 0), "")
+    return Edit(module.path, (first, 0), (last, 0), "")
 
 
-def placed(script: Script, place: ast.stmt, code: str, *, is_function: bool) -> Edit | None:
+def placed(module: Module, place: ast.stmt, code: str, *, is_function: bool) -> Edit | None:
     """Add code in front of a statement, a function with blank lines around it."""
-    edit = script.insert_before(place, code)
+    edit = module.insert_before(place, code)
     if edit is None or not is_function:
         return edit
-    blank = "\n" if script.indent(place) else "\n\n"
-    above = script.lines[edit.begin[0] - 2].strip() if edit.begin[0] > 1 else ""
+    blank = "\n" if module.indent(place) else "\n\n"
+    above = module.lines[edit.begin[0] - 2].strip() if edit.begin[0] > 1 else ""
     begin = blank if above and not above.endswith(":") else ""
     return Edit(edit.file, edit.begin, edit.end, f"{begin}{edit.text}{blank}")

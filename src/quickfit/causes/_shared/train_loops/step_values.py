@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
     import_path,
+    nodes_in_scope,
     only_value,
-    own_nodes,
     scope_of,
     value_of,
     writes,
 )
+from quickfit.code.syntax import Def
 
 _READERS = {"float", "int", "round", "abs", "str"}
 _METHODS = {"numpy", "item"}
@@ -25,7 +26,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def step_tensors(script: Script, loop: ast.For, scripts: Sequence[Script]) -> dict[str, ast.stmt]:
+def step_tensors(module: Module, loop: ast.For, modules: Sequence[Module]) -> dict[str, ast.stmt]:
     """Return the names that the turns of a loop bind once, to results of a compiled step."""
     found: dict[str, ast.stmt] = {}
     for statement in loop.body:
@@ -34,60 +35,60 @@ def step_tensors(script: Script, loop: ast.For, scripts: Sequence[Script]) -> di
         call, target = statement.value, statement.targets[0]
         parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
-        if isinstance(call, ast.Call) and is_compiled(script, call, scripts):
+        if isinstance(call, ast.Call) and is_compiled(module, call, modules):
             found |= dict.fromkeys(names, statement)
     whole = ast.Module([loop], [])
     return {name: s for name, s in found.items() if len(binders(whole, name)) == 1}
 
 
-def is_compiled(script: Script, call: ast.Call, scripts: Sequence[Script]) -> bool:
+def is_compiled(module: Module, call: ast.Call, modules: Sequence[Module]) -> bool:
     """Tell whether a call runs a function of the project that is a `tf.function`."""
     name = dotted(call.func)
     owner, _, last = name.rpartition(".")
     if not name or owner.count("."):
         return False
-    wrapped = _wrapped(script, call) if not owner else None
+    wrapped = _wrapped(module, call) if not owner else None
     if wrapped is not None:
-        return _is_compiler(script, wrapped.func)
-    path = import_path(script, name)
+        return _is_compiler(module, wrapped.func)
+    path = import_path(module, name)
     last = path.rpartition(".")[2] if path else last
-    made = [(s, f) for s in scripts for f in s.all(ast.FunctionDef) if f.name == last]
+    made = [(s, f) for s in modules for f in s.all(ast.FunctionDef) if f.name == last]
     if len(made) != 1 or (path and path.startswith(("tensorflow", "keras"))):
         return False
     where, function = made[0]
     is_method = isinstance(where.parent(function), ast.ClassDef)
-    if is_method != bool(owner) or (owner and not _is_of(script, call, owner, where, function)):
+    if is_method != bool(owner) or (owner and not _is_of(module, call, owner, where, function)):
         return False
     return any(_is_compiler(where, d) for d in function.decorator_list)
 
 
-def _wrapped(script: Script, call: ast.Call) -> ast.Call | None:
+def _wrapped(module: Module, call: ast.Call) -> ast.Call | None:
     """Return `tf.function(step)` where that is the only value of the name that is called."""
     assert isinstance(call.func, ast.Name)
-    scope = scope_of(script, call)
-    for place in (scope, script.tree):
+    scope = scope_of(module, call)
+    for place in (scope, module.tree):
         if binders(place, call.func.id):
-            value = only_value(script, place, call.func.id)
+            value = only_value(module, place, call.func.id)
             return value if isinstance(value, ast.Call) else None
     return None
 
 
-def _is_compiler(script: Script, node: ast.expr) -> bool:
+def _is_compiler(module: Module, node: ast.expr) -> bool:
     compiler = node.func if isinstance(node, ast.Call) else node
-    return import_path(script, dotted(compiler)) == "tensorflow.function"
+    return import_path(module, dotted(compiler)) == "tensorflow.function"
 
 
 def _is_of(
-    script: Script, call: ast.Call, owner: str, where: Script, function: ast.FunctionDef
+    module: Module, call: ast.Call, owner: str, where: Module, function: ast.FunctionDef
 ) -> bool:
     """Tell whether a method belongs to the object that it is asked of."""
     kind = where.parent(function)
     assert isinstance(kind, ast.ClassDef)
     if owner == "self":
-        return script.around(call, ast.ClassDef) is kind
-    scope = scope_of(script, call)
-    found = binders(scope, owner) or binders(script.tree, owner)
-    values = [value_of(script, node) for node in found]
+        return module.around(call, ast.ClassDef) is kind
+    scope = scope_of(module, call)
+    found = binders(scope, owner) or binders(module.tree, owner)
+    values = [value_of(module, node) for node in found]
     made = [dotted(v.func).rpartition(".")[2] if isinstance(v, ast.Call) else "" for v in values]
     return bool(made) and all(name == kind.name for name in made)
 
@@ -139,11 +140,11 @@ def waits_for(node: ast.AST, names: Iterable[str]) -> bool:
     return False
 
 
-def functions_reached(nodes: Iterable[ast.AST], scripts: Sequence[Script]) -> list[Function]:
+def functions_reached(nodes: Iterable[ast.AST], modules: Sequence[Module]) -> list[Def]:
     """Return the project's functions that code may run, by their names; rather one too many."""
-    found: list[Function] = []
+    found: list[Def] = []
     waiting = list(nodes)
-    own = [f for s in scripts for f in s.all(ast.FunctionDef) + s.all(ast.AsyncFunctionDef)]
+    own = [f for s in modules for f in s.all(ast.FunctionDef) + s.all(ast.AsyncFunctionDef)]
     while waiting:
         node = waiting.pop()
         names = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
@@ -156,4 +157,4 @@ def functions_reached(nodes: Iterable[ast.AST], scripts: Sequence[Script]) -> li
 
 def leaves_function(loop: ast.For) -> bool:
     """Tell whether what stands behind a loop may not run when the loop is over."""
-    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) for n in own_nodes(loop))
+    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) for n in nodes_in_scope(loop))

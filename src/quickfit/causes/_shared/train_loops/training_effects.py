@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from enum import IntEnum
 
-from quickfit.code.module import called_name, name_of
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import imported_from_project
+from quickfit.code.syntax import Def, called_name, name_of
 
-Owner = Function | ast.Lambda
+Owner = Def | ast.Lambda
 # Calls that change a model, its optimizer, or whether it goes on.
 _CHANGING = {"set_weights", "assign", "assign_add", "assign_sub", "set_value", "load_weights"}
 _CHANGING |= {"fit", "train_on_batch", "apply_gradients", "apply", "minimize", "restore", "compile"}
@@ -42,7 +43,7 @@ class Effect(IntEnum):
     CHANGES = 2
 
 
-def effect(project: Project, script: Script, function: Owner, depth: int = 0) -> Effect:
+def effect(program: Program, module: Module, function: Owner, depth: int = 0) -> Effect:
     """Return the worst that a function of a callback may do, by what it calls and sets."""
     if depth > MAX_DEPTH:
         return Effect.UNSURE
@@ -50,8 +51,8 @@ def effect(project: Project, script: Script, function: Owner, depth: int = 0) ->
     for node in ast.walk(function):
         worst = max(worst, _of_node(node))
         if isinstance(node, ast.Call):
-            inner = list(_functions(project, script, node))
-            worst = max([worst, *(effect(project, s, f, depth + 1) for s, f in inner)])
+            inner = list(_functions(program, module, node))
+            worst = max([worst, *(effect(program, s, f, depth + 1) for s, f in inner)])
             if not inner and _is_handed_the_model(node):
                 worst = max(worst, Effect.UNSURE)
     return worst
@@ -78,17 +79,17 @@ def _of_node(node: ast.AST) -> Effect:
 
 
 def _functions(
-    project: Project, script: Script, call: ast.Call
-) -> Iterator[tuple[Script, ast.FunctionDef]]:
+    program: Program, module: Module, call: ast.Call
+) -> Iterator[tuple[Module, ast.FunctionDef]]:
     """Yield the functions of the project that a call may run."""
     name = called_name(call)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(owner, ast.Name) and owner.id == "self":
-        holder = script.around(call, ast.ClassDef)
+        holder = module.around(call, ast.ClassDef)
         body = holder.body if holder is not None else []
-        yield from ((script, f) for f in body if isinstance(f, ast.FunctionDef) and f.name == name)
+        yield from ((module, f) for f in body if isinstance(f, ast.FunctionDef) and f.name == name)
     elif owner is None:
-        other = imported_from_project(script, name, project) or (script, name)
+        other = imported_from_project(module, name, program) or (module, name)
         found = [f for f in other[0].all(ast.FunctionDef) if f.name == other[1]]
         yield from ((other[0], f) for f in found)
 

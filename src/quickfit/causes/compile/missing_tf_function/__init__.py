@@ -60,9 +60,17 @@ from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import module_alias
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
-from quickfit.findings import Change, Effect, Finding, Fix, FixClass, Location, Spotted, Symptom
+from quickfit.findings import (
+    MIN_GAIN,
+    Change,
+    Effect,
+    Finding,
+    Fix,
+    FixClass,
+    Location,
+    Spotted,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.compiling import EagerStep, eager_step
 from quickfit.signals.loops import Call
@@ -76,8 +84,6 @@ ARGUMENTS = (
     "Give it tensors (`tf.convert_to_tensor`): a Python number or list is traced again for every"
     " value."
 )
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -198,14 +204,14 @@ def _own_fix(step: OwnStep, tf: str) -> Fix:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Compile the step, as the function that it is or as a new one."""
-    where, scripts = finding.where, scripts_of(project)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    where, modules = finding.where, program.modules()
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    found = compiled_step(script, where.line, scripts)
-    found = found or extracted_step(script, where.line, scripts)
+    found = compiled_step(module, where.line, modules)
+    found = found or extracted_step(module, where.line, modules)
     return [found] if found is not None else []
 
 

@@ -26,8 +26,7 @@ from quickfit.code.compiled_functions import (
     python_only,
 )
 from quickfit.code.graph_code import GraphCode
-from quickfit.code.module import parse_or_none
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     Scope,
     first_reads,
@@ -39,6 +38,7 @@ from quickfit.code.scopes import (
     scope_of,
     writes,
 )
+from quickfit.code.syntax import Def, parse_or_none
 from quickfit.findings import Change, Edit
 
 TITLE = "Make the step a function and compile it with `tf.function`"
@@ -65,66 +65,66 @@ class Step:
     name: str
 
 
-def extracted_step(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def extracted_step(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Move the step around the tape at a line into a compiled function in front of the loop."""
-    tape = _tape_at(script, line)
-    loop = script.parent(tape) if tape is not None else None
+    tape = _tape_at(module, line)
+    loop = module.parent(tape) if tape is not None else None
     if tape is None or not isinstance(loop, ast.For) or tape not in loop.body:
         return None
-    code, scope = GraphCode(scripts), scope_of(script, loop)
-    is_apart = isinstance(scope, Function) and is_called_in_loop(script, scope.name)
-    step = _step(script, code, loop, tape, is_apart=is_apart)
-    if step is None or changes_trainable_in(scripts, script, loop):
+    code, scope = GraphCode(modules), scope_of(module, loop)
+    is_apart = isinstance(scope, Def) and is_called_in_loop(module, scope.name)
+    step = _step(module, code, loop, tape, is_apart=is_apart)
+    if step is None or changes_trainable_in(modules, module, loop):
         return None
-    if is_apart and not _has_same_objects(script, step, scripts):
+    if is_apart and not _has_same_objects(module, step, modules):
         return None
-    alias, imports = script.import_of("tensorflow", "tf")
-    if imports and is_taken(script, alias):
+    alias, imports = module.import_of("tensorflow", "tf")
+    if imports and is_taken(module, alias):
         return None
-    written = _written(script, step, scope, alias, scripts if is_apart else None)
+    written = _written(module, step, scope, alias, modules if is_apart else None)
     if written is None:
         return None
     return Change(TITLE, *class_of(code), (*imports, *written), note_of(code))
 
 
-def _has_same_objects(script: Script, step: Step, scripts: Sequence[Script]) -> bool:
+def _has_same_objects(module: Module, step: Step, modules: Sequence[Module]) -> bool:
     """Tell whether models and optimizers that the function would be given are always the same."""
     block = ast.Module(list(step.body), [])
     names = object_parameters(block, step.given)
     loads = [n for n in ast.walk(block) if isinstance(n, ast.Name) and n.id in names]
-    return all(is_same_object(scripts, script, node) for node in loads)
+    return all(is_same_object(modules, module, node) for node in loads)
 
 
-def _tape_at(script: Script, line: int) -> ast.With | None:
-    found = [n for n in script.all(ast.With) if n.lineno <= line <= (n.end_lineno or 0)]
+def _tape_at(module: Module, line: int) -> ast.With | None:
+    found = [n for n in module.all(ast.With) if n.lineno <= line <= (n.end_lineno or 0)]
     return found[-1] if found else None
 
 
 def _step(
-    script: Script, code: GraphCode, loop: ast.For, tape: ast.With, *, is_apart: bool
+    module: Module, code: GraphCode, loop: ast.For, tape: ast.With, *, is_apart: bool
 ) -> Step | None:
-    scope = scope_of(script, loop)
-    own = local_names(scope) if isinstance(scope, Function) and is_apart else set()
+    scope = scope_of(module, loop)
+    own = local_names(scope) if isinstance(scope, Def) and is_apart else set()
     inner = writes(loop.target, *loop.body) | own
     body: list[ast.stmt] = []
     after = loop.body[loop.body.index(tape) :]
     for number in range(1, len(after) + 1):
         given = [name for name in first_reads(after[:number]) if name in inner]
-        if not code.is_legal(script, after[:number], given):
+        if not code.is_legal(module, after[:number], given):
             break
         if _calls(after[number - 1]) & _LAST:
             body = after[:number]
     bound = writes(*body)
     given = [name for name in first_reads(body) if name in inner]
     leaves = any(isinstance(n, ast.Return) for s in body for n in ast.walk(s))
-    if leaves or not _applies(body) or set(given) & (bound | counters(script, tape)):
+    if leaves or not _applies(body) or set(given) & (bound | counters(module, tape)):
         return None
-    returned = [name for name in sorted(bound) if is_read_after(script, name, body)]
-    name = _free_name(code.scripts, scope)
-    if not name or not _are_tensors(body, returned) or _has_long_text(script, body):
+    returned = [name for name in sorted(bound) if is_read_after(module, name, body)]
+    name = _free_name(code.modules, scope)
+    if not name or not _are_tensors(body, returned) or _has_long_text(module, body):
         return None
     given = _in_order([loop, *scope.body], [n for n in given if n != "self"])
-    if isinstance(scope, Function):
+    if isinstance(scope, Def):
         first = [n for n in parameters(scope) if n in given]
         given = first + [n for n in given if n not in first]
     return Step(tuple(body), tuple(given), tuple(_in_order(body, returned)), name)
@@ -158,58 +158,58 @@ def _in_order(body: Sequence[ast.stmt], names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: places.get(name, (0, 0)))
 
 
-def _has_long_text(script: Script, body: Sequence[ast.stmt]) -> bool:
+def _has_long_text(module: Module, body: Sequence[ast.stmt]) -> bool:
     """Tell whether a text runs over lines: moving it to the left would change it."""
     texts = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Constant))
     is_long = any(isinstance(n.value, str | bytes) and n.lineno != n.end_lineno for n in texts)
-    return is_long or not all(script.is_alone(s) for s in body)
+    return is_long or not all(module.is_alone(s) for s in body)
 
 
-def _free_name(scripts: Sequence[Script], scope: Scope) -> str:
+def _free_name(modules: Sequence[Module], scope: Scope) -> str:
     """Return a name for the function that nothing in the project has."""
     used = set()
-    for script in scripts:
-        for node in ast.walk(script.tree):
+    for module in modules:
+        for node in ast.walk(module.tree):
             used |= {getattr(node, key, None) for key in ("id", "attr", "name", "arg", "asname")}
     return next((name for name in NAMES if name not in used), "")
 
 
 def _written(
-    script: Script, step: Step, scope: Scope, alias: str, scripts: Sequence[Script] | None
+    module: Module, step: Step, scope: Scope, alias: str, modules: Sequence[Module] | None
 ) -> tuple[Edit, Edit] | None:
     """Return the edits that add the function and call it.
 
     All files are `scripts` where the function has to stand apart from the loop; else None.
     """
-    is_apart = scripts is not None
-    outer = script.parent(scope) if isinstance(scope, Function) else None
+    is_apart = modules is not None
+    outer = module.parent(scope) if isinstance(scope, Def) else None
     is_method = is_apart and isinstance(outer, ast.ClassDef)
     if is_apart and not (isinstance(outer, ast.Module) or is_method):
         return None
-    if is_method and isinstance(outer, ast.ClassDef) and not _is_plain(outer, scope, scripts or ()):
+    if is_method and isinstance(outer, ast.ClassDef) and not _is_plain(outer, scope, modules or ()):
         return None
-    place = scope if is_apart else loops_around(script, step.body[0])[-1]
+    place = scope if is_apart else loops_around(module, step.body[0])[-1]
     owner = "self." if is_method else ""
     call = f"{owner}{step.name}({', '.join(step.given)})"
     call = f"{', '.join(step.returned)} = {call}" if step.returned else call
-    called = script.replace_statements(step.body[0], step.body[-1], call)
+    called = module.replace_statements(step.body[0], step.body[-1], call)
     assert isinstance(place, ast.stmt)
-    function = _function(script, step, alias, is_method=is_method)
-    made = placed(script, place, function, is_function=True)
+    function = _function(module, step, alias, is_method=is_method)
+    made = placed(module, place, function, is_function=True)
     return (made, called) if called is not None and made is not None else None
 
 
-def _is_plain(outer: ast.ClassDef, method: Scope, scripts: Sequence[Script]) -> bool:
+def _is_plain(outer: ast.ClassDef, method: Scope, modules: Sequence[Module]) -> bool:
     """Tell whether a class can have another compiled method."""
-    names = [a.arg for a in method.args.args[:1]] if isinstance(method, Function) else []
-    is_bound = isinstance(method, Function) and not method.decorator_list and names == ["self"]
-    is_keyed = all(map(is_hashable, [outer, *classes_derived_from(scripts, outer)]))
-    return is_bound and is_keyed and is_plain_class(scripts, outer)
+    names = [a.arg for a in method.args.args[:1]] if isinstance(method, Def) else []
+    is_bound = isinstance(method, Def) and not method.decorator_list and names == ["self"]
+    is_keyed = all(map(is_hashable, [outer, *classes_derived_from(modules, outer)]))
+    return is_bound and is_keyed and is_plain_class(modules, outer)
 
 
-def _function(script: Script, step: Step, alias: str, *, is_method: bool) -> str:
-    first, last = script.begin(step.body[0])[0], script.end(step.body[-1])[0]
-    text = textwrap.dedent("\n".join(script.lines[first - 1 : last]))
+def _function(module: Module, step: Step, alias: str, *, is_method: bool) -> str:
+    first, last = module.begin(step.body[0])[0], module.end(step.body[-1])[0]
+    text = textwrap.dedent("\n".join(module.lines[first - 1 : last]))
     given = ["self", *step.given] if is_method else step.given
     lines = [f"@{alias}.function", f"def {step.name}({', '.join(given)}):"]
     lines.append(textwrap.indent(text, "    "))

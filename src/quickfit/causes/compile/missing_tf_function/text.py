@@ -13,8 +13,9 @@ from quickfit.causes._shared.train_loops.steps_in_text import (
     updates,
 )
 from quickfit.code.loops import Turns, is_many, turns_around
-from quickfit.code.module import Module, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import name_of, own_nodes
 from quickfit.code.values import Routine
 
 # In a compiled function these would run once, while it is traced, or fail.

@@ -32,14 +32,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.host.callback_batch_slow.edit import (
     FREQUENCIES,
     seldom_hook,
     seldom_lambda,
     seldom_written,
 )
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import SAVERS, is_saving, saves_per_step_s, validation
@@ -172,26 +172,17 @@ def _gain(hook_s: float, step_s: float, signals: Signals) -> Gain:
     return gain(step_s, (after[0], after[1], after[2]), basis)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to do the work every n-th batch."""
-    return Fix(
-        title="Do the callback's work every 50th batch, or at the end of the epoch",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Let the hook return at once on most batches, or a library's logger write less often."""
     slow = [time for time in signals.callbacks if time.name not in (*KERAS_OWN, *SAVERS)]
     name, hook = (slow[0].name, slow[0].location) if slow else ("", None)
-    change = seldom_written(project) if name in FREQUENCIES else None
+    change = seldom_written(program) if name in FREQUENCIES else None
     for place in (hook, finding.where):
-        script = project.script(place.file) if place is not None else None
-        if place is not None and script is not None and change is None:
-            change = seldom_hook(script, place.line, project)
+        module = program.find_module(place.file) if place is not None else None
+        if place is not None and module is not None and change is None:
+            change = seldom_hook(module, place.line, program)
     if change is None and name == "LambdaCallback":
-        change = seldom_lambda(project)
+        change = seldom_lambda(program)
     return [change] if change is not None else []
 
 
@@ -199,6 +190,9 @@ CAUSE = Cause(
     title="A callback works on every batch",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Do the callback's work every 50th batch, or at the end of the epoch",
+        kind=FixClass.SAME_RESULTS,
+    ),
     changes=changes,
 )

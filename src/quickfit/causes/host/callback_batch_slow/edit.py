@@ -6,9 +6,10 @@ import ast
 
 from quickfit.causes._shared.train_loops.training_effects import Effect, effect
 from quickfit.code.loops import indent_unit, put_under_test
-from quickfit.code.module import called_name, is_open, keyword_value, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import only_value_in_file, reads_in_file
+from quickfit.code.syntax import called_name, is_open, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 BATCH_HOOKS = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
@@ -17,15 +18,15 @@ FREQUENCIES = {"TensorBoard": "update_freq", "WandbMetricsLogger": "log_freq"}
 NOTE = "The callback sees fewer batches: what it records has fewer entries."
 
 
-def seldom_hook(script: Script, line: int, project: Project, every: int = 50) -> Change | None:
+def seldom_hook(module: Module, line: int, program: Program, every: int = 50) -> Change | None:
     """Let the batch hook that a line is part of return at once on most batches."""
-    hook = _hook(script, line)
+    hook = _hook(module, line)
     if hook is None:
         return None
-    worst = max(effect(project, script, f) for f in _all_of(script, hook))
-    if worst is Effect.CHANGES or _needs_all(script, hook, project):
+    worst = max(effect(program, module, f) for f in _all_of(module, hook))
+    if worst is Effect.CHANGES or _needs_all(module, hook, program):
         return None
-    edit = _guarded(script, hook, every) or _only_there(script, hook, line, every)
+    edit = _guarded(module, hook, every) or _only_there(module, hook, line, every)
     return _change(edit, worst, every)
 
 
@@ -40,15 +41,15 @@ def _change(edit: Edit | None, worst: Effect, every: int) -> Change | None:
     )
 
 
-def _hook(script: Script, line: int) -> ast.FunctionDef | None:
+def _hook(module: Module, line: int) -> ast.FunctionDef | None:
     """Return the hook of a callback around a line, or a function given as one."""
-    around = [f for f in script.all(ast.FunctionDef) if f.lineno <= line <= (f.end_lineno or 0)]
+    around = [f for f in module.all(ast.FunctionDef) if f.lineno <= line <= (f.end_lineno or 0)]
     for function in reversed(around):
-        owner = script.parent(function)
+        owner = module.parent(function)
         if isinstance(owner, ast.ClassDef):
             is_hook = function.name in BATCH_HOOKS and _is_callback(owner)
             return function if is_hook else None
-        if _is_given_as_hook(script, function):
+        if _is_given_as_hook(module, function):
             return function
     return None
 
@@ -57,73 +58,72 @@ def _is_callback(owner: ast.ClassDef) -> bool:
     return len(owner.bases) == 1 and name_of(owner.bases[0]) == "Callback"
 
 
-def _is_given_as_hook(script: Script, function: ast.FunctionDef) -> bool:
+def _is_given_as_hook(module: Module, function: ast.FunctionDef) -> bool:
     """Tell whether a function is used once only, as a hook of a `LambdaCallback`."""
-    used = reads_in_file(script, function.name)
-    parent = script.parent(used[0]) if len(used) == 1 else None
-    return isinstance(parent, ast.keyword) and _is_hook_keyword(script, parent)
+    used = reads_in_file(module, function.name)
+    parent = module.parent(used[0]) if len(used) == 1 else None
+    return isinstance(parent, ast.keyword) and _is_hook_keyword(module, parent)
 
 
-def _is_hook_keyword(script: Script, keyword: ast.keyword) -> bool:
-    call = script.parent(keyword)
+def _is_hook_keyword(module: Module, keyword: ast.keyword) -> bool:
+    call = module.parent(keyword)
     is_made = isinstance(call, ast.Call) and called_name(call) == "LambdaCallback"
     return is_made and keyword.arg in BATCH_HOOKS
 
 
-def _all_of(script: Script, hook: ast.FunctionDef) -> list[ast.FunctionDef]:
+def _all_of(module: Module, hook: ast.FunctionDef) -> list[ast.FunctionDef]:
     """Return a hook and, of a class, its other methods: they may use what the hook keeps."""
-    owner = script.parent(hook)
+    owner = module.parent(hook)
     if not isinstance(owner, ast.ClassDef):
         return [hook]
     return [node for node in owner.body if isinstance(node, ast.FunctionDef)]
 
 
-def _needs_all(script: Script, hook: ast.FunctionDef, project: Project) -> bool:
+def _needs_all(module: Module, hook: ast.FunctionDef, program: Program) -> bool:
     """Tell whether what a hook collects is used elsewhere beside something as long as it."""
     collected = {
         name_of(call.func.value)
-        for call in script.all(ast.Call, hook)
+        for call in module.all(ast.Call, within=hook)
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend")
     }
-    owner = script.parent(hook)
+    owner = module.parent(hook)
     inside = owner if isinstance(owner, ast.ClassDef) else hook
     return any(
         _is_beside_others(other, node)
-        for file in project.files
-        if (other := project.script(file)) is not None
+        for other in program.modules()
         for node in other.all(ast.expr)
         if isinstance(node, ast.Name | ast.Attribute) and name_of(node) in collected
         if not other.is_in(node, inside)
     )
 
 
-def _is_beside_others(script: Script, node: ast.expr) -> bool:
+def _is_beside_others(module: Module, node: ast.expr) -> bool:
     """Tell whether a value is given to a call with other values, or is made into another shape."""
-    around = script.around(node, ast.Call)
+    around = module.around(node, ast.Call)
     while around is not None and called_name(around) in ("array", "asarray", "stack"):
-        outer = script.parent(around)
+        outer = module.parent(around)
         if isinstance(outer, ast.Attribute) and outer.attr == "reshape":
             return True
-        around = script.around(around, ast.Call)
+        around = module.around(around, ast.Call)
     if around is None or called_name(around) in ("print", "dump", "dumps", "format", "save"):
         return False
     values = [arg for arg in around.args if not isinstance(arg, ast.Constant)]
     return len(values) > 1 or called_name(around) == "reshape"
 
 
-def _guarded(script: Script, hook: ast.FunctionDef, every: int) -> Edit | None:
+def _guarded(module: Module, hook: ast.FunctionDef, every: int) -> Edit | None:
     """Return the edit that adds `if batch % 50: return` in front of a hook's work."""
     batch, work = _batch(hook), _work(hook)
     if not batch or not work or _counts(hook, work) or _has_own_interval(hook):
         return None
-    if _is_kept_between(script, hook, work) or hook.decorator_list:
+    if _is_kept_between(module, hook, work) or hook.decorator_list:
         return None
-    return script.insert_before(
-        work[0], f"if {batch} % {every}:\n{indent_unit(script, work[0])}return"
+    return module.insert_before(
+        work[0], f"if {batch} % {every}:\n{indent_unit(module, work[0])}return"
     )
 
 
-def _only_there(script: Script, hook: ast.FunctionDef, line: int, every: int) -> Edit | None:
+def _only_there(module: Module, hook: ast.FunctionDef, line: int, every: int) -> Edit | None:
     """Return the edit that puts the statement of a line under `if batch % 50 == 0`.
 
     The rest of the hook, which counts or keeps something, goes on with every batch.
@@ -132,12 +132,12 @@ def _only_there(script: Script, hook: ast.FunctionDef, line: int, every: int) ->
     if len(here) != 1 or not isinstance(here[0], ast.Expr | ast.With | ast.For) or not _batch(hook):
         return None
     inside = list(ast.walk(here[0]))
-    if _has_own_interval(hook) or _counts(here[0], here) or _is_kept(script, hook, inside):
+    if _has_own_interval(hook) or _counts(here[0], here) or _is_kept(module, hook, inside):
         return None
-    return put_under_test(script, here, f"{_batch(hook)} % {every} == 0")
+    return put_under_test(module, here, f"{_batch(hook)} % {every} == 0")
 
 
-def _is_kept(script: Script, hook: ast.FunctionDef, inside: list[ast.AST]) -> bool:
+def _is_kept(module: Module, hook: ast.FunctionDef, inside: list[ast.AST]) -> bool:
     """Tell whether other code uses what some nodes set or collect."""
     names = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     later = [n for n in ast.walk(hook) if isinstance(n, ast.Name) and n not in inside]
@@ -185,12 +185,12 @@ def _has_own_interval(hook: ast.FunctionDef) -> bool:
     return inherits or any(isinstance(part, ast.Mod) for part in parts)
 
 
-def _is_kept_between(script: Script, hook: ast.FunctionDef, work: list[ast.stmt]) -> bool:
+def _is_kept_between(module: Module, hook: ast.FunctionDef, work: list[ast.stmt]) -> bool:
     """Tell whether a hook's work sets what it, or the other batch hook, reads next time."""
     inside = [node for statement in work for node in ast.walk(statement)]
     nodes = [n for n in inside if isinstance(n, ast.Attribute) and _is_own(n)]
     stored = {n.attr for n in nodes if not isinstance(n.ctx, ast.Load)}
-    others = [f for f in _all_of(script, hook) if f.name in BATCH_HOOKS]
+    others = [f for f in _all_of(module, hook) if f.name in BATCH_HOOKS]
     reads = {
         n.attr
         for function in others
@@ -204,47 +204,45 @@ def _is_own(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def seldom_lambda(project: Project, every: int = 50) -> Change | None:
+def seldom_lambda(program: Program, every: int = 50) -> Change | None:
     """Let the only lambda of all files that is a batch hook work on every n-th batch."""
     found = [
-        (script, keyword.value)
-        for file in project.files
-        if (script := project.script(file)) is not None
-        for keyword in script.all(ast.keyword)
-        if _is_hook_keyword(script, keyword) and isinstance(keyword.value, ast.Lambda)
+        (module, keyword.value)
+        for module in program.modules()
+        for keyword in module.all(ast.keyword)
+        if _is_hook_keyword(module, keyword) and isinstance(keyword.value, ast.Lambda)
     ]
     if len(found) != 1 or not found[0][1].args.args:
         return None
-    script, hook = found[0]
+    module, hook = found[0]
     body, batch = hook.body, hook.args.args[0].arg
-    worst = effect(project, script, hook)
+    worst = effect(program, module, hook)
     if worst is Effect.CHANGES or isinstance(body, ast.IfExp | ast.Lambda) or not batch.strip("_"):
         return None
-    code = f"{script.code(body)} if {batch} % {every} == 0 else None"
-    return _change(script.replace(body, code), worst, every)
+    code = f"{module.code(body)} if {batch} % {every} == 0 else None"
+    return _change(module.replace(body, code), worst, every)
 
 
-def seldom_written(project: Project, every: int = 100) -> Change | None:
+def seldom_written(program: Program, every: int = 100) -> Change | None:
     """Let the only logger of a library write every n-th batch where it writes every batch."""
     found = [
-        (script, call)
-        for file in project.files
-        if (script := project.script(file)) is not None
-        for call in script.all(ast.Call)
+        (module, call)
+        for module in program.modules()
+        for call in module.all(ast.Call)
         if called_name(call) in FREQUENCIES
     ]
     if len(found) != 1 or is_open(found[0][1]):
         return None
-    script, call = found[0]
+    module, call = found[0]
     value = keyword_value(call, FREQUENCIES[called_name(call)])
     if isinstance(value, ast.Name):
-        value = only_value_in_file(script, value.id)
+        value = only_value_in_file(module, value.id)
     if not isinstance(value, ast.Constant) or not _is_often(value.value, every):
         return None
     return Change(
         title=f"Let `{called_name(call)}` write every {every} batches",
         kind=FixClass.SAME_RESULTS,
-        edits=(script.replace(value, str(every)),),
+        edits=(module.replace(value, str(every)),),
         note="Its curves have fewer points.",
     )
 

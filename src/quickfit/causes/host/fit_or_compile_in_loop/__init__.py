@@ -42,10 +42,9 @@ from quickfit.causes.host.fit_or_compile_in_loop.history import fit_with_history
 from quickfit.causes.host.fit_or_compile_in_loop.text import refits
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import calls_around, is_run_often
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
+from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,
     Effect,
@@ -247,18 +246,18 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return Fix(title, FixClass.MAY_CHANGE_RESULTS, example=code, note=note)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Take the `compile` out of the loop, or make one `fit` of many."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    scripts = scripts_of(project)
-    found = one_compile(script, where.line, scripts)
+    modules = program.modules()
+    found = one_compile(module, where.line, modules)
     others = (
-        one_compile_of_helper(script, where.line, scripts),
-        one_fit(script, where.line),
-        fit_with_history(script, where.line, scripts),
+        one_compile_of_helper(module, where.line, modules),
+        one_fit(module, where.line),
+        fit_with_history(module, where.line, modules),
     )
     return [*found, *(change for change in others if change is not None)]
 
@@ -270,5 +269,4 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

@@ -12,8 +12,8 @@ from quickfit.causes._shared.train_loops.batch_losses import is_harmless, leaves
 from quickfit.causes.host.fit_or_compile_in_loop.edit import epochs_of, fit_code, method_at
 from quickfit.code.datasets import is_surely_dataset
 from quickfit.code.loops import indent_unit
-from quickfit.code.project import Script, comments_in
-from quickfit.code.scopes import dotted, is_read_after, own_nodes, reads, writes
+from quickfit.code.module import Module
+from quickfit.code.scopes import dotted, is_read_after, nodes_in_scope, reads, writes
 from quickfit.findings import Change, FixClass
 
 TITLE = "Call `fit` once for all epochs, and look at its history afterwards"
@@ -44,31 +44,31 @@ class Rounds:
     validation: tuple[tuple[str, ...], str] = ((), "")
 
 
-def fit_with_history(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def fit_with_history(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Make one `fit` for all epochs, and a loop over its history behind it."""
-    found = _rounds(script, line, scripts)
+    found = _rounds(module, line, modules)
     count = (
-        epochs_of(script, found.loop, found.call, can_begin_at_one=True)
+        epochs_of(module, found.loop, found.call, can_begin_at_one=True)
         if found is not None
         else ""
     )
-    body = _body(script, found) if found is not None else None
+    body = _body(module, found) if found is not None else None
     if found is None or not count or body is None:
         return None
     name = found.history or ("history" if found.validation[1] else "")
     head = f"{name} = " if name else ""
-    fit = fit_code(script, found.call, count, found.validation[0])
-    lines = [f"{head}{fit}", f"for {found.number} in {script.code(found.loop.iter)}:", body]
-    first = [*comments_in(script, script.statement(found.call))]
-    edit = script.replace_statements(found.loop, found.loop, "\n".join([*first, *lines]))
+    fit = fit_code(module, found.call, count, found.validation[0])
+    lines = [f"{head}{fit}", f"for {found.number} in {module.code(found.loop.iter)}:", body]
+    first = [*module.comments_in(module.statement(found.call))]
+    edit = module.replace_statements(found.loop, found.loop, "\n".join([*first, *lines]))
     note = f"{NOTE} {EVALUATED}" if found.validation[1] else NOTE
     return Change(TITLE, FixClass.EQUIVALENT, (edit,), note) if edit is not None else None
 
 
-def _rounds(script: Script, line: int, scripts: Sequence[Script]) -> Rounds | None:
-    call = method_at(script, line, "fit")
-    statement = script.statement(call) if call is not None else None
-    loop = script.parent(statement) if statement is not None else None
+def _rounds(module: Module, line: int, modules: Sequence[Module]) -> Rounds | None:
+    call = method_at(module, line, "fit")
+    statement = module.statement(call) if call is not None else None
+    loop = module.parent(statement) if statement is not None else None
     if call is None or statement is None or not isinstance(loop, ast.For):
         return None
     if loop.body[0] is not statement or len(loop.body) < 2:
@@ -79,38 +79,38 @@ def _rounds(script: Script, line: int, scripts: Sequence[Script]) -> Rounds | No
         if len(statement.targets) > 1 or not isinstance(target, ast.Name):
             return None
         history = target.id
-    number = _number(script, loop)
+    number = _number(module, loop)
     is_from_one = isinstance(loop.iter, ast.Call) and len(loop.iter.args) > 1
     index = f"{number} - 1" if is_from_one else number
     model = dotted(call.func).removesuffix(".fit")
     rest, validation = tuple(loop.body[1:]), ((), "")
     if _evaluation(rest[0], model) is not None:
-        made = _validation(script, rest[0], model, call, scripts, history or "history", index)
-        if made is None or (not history and "history" in reads(script.tree)):
+        made = _validation(module, rest[0], model, call, modules, history or "history", index)
+        if made is None or (not history and "history" in reads(module.tree)):
             return None
         rest, validation = rest[1:], made  # type: ignore[assignment]
-    if not number or not _is_afterwards(script, loop, rest, model, call):
+    if not number or not _is_afterwards(module, loop, rest, model, call):
         return None
     return Rounds(loop, call, history, number, index, rest, validation)
 
 
-def _number(script: Script, loop: ast.For) -> str:
+def _number(module: Module, loop: ast.For) -> str:
     """Return the name of the epoch's number, a new one where it has none."""
     name = loop.target.id if isinstance(loop.target, ast.Name) else ""
     if name.strip("_"):
         return name if name not in writes(*loop.body) else ""
-    used = {n.id for n in script.all(ast.Name)}
+    used = {n.id for n in module.all(ast.Name)}
     return "epoch" if name and "epoch" not in used else ""
 
 
 def _is_afterwards(
-    script: Script, loop: ast.For, rest: Sequence[ast.stmt], model: str, call: ast.Call
+    module: Module, loop: ast.For, rest: Sequence[ast.stmt], model: str, call: ast.Call
 ) -> bool:
     """Tell whether statements can run after all epochs: they need nothing of the model."""
-    nodes = [node for statement in rest for node in own_nodes(statement)]
+    nodes = [node for statement in rest for node in nodes_in_scope(statement)]
     if any(leaves(node) for node in nodes):
         return False
-    if not all(is_harmless(script, n) for n in nodes if isinstance(n, ast.Call)):
+    if not all(is_harmless(module, n) for n in nodes if isinstance(n, ast.Call)):
         return False
     if any(isinstance(n, ast.Attribute) and dotted(n).startswith(f"{model}.") for n in nodes):
         return False
@@ -139,25 +139,25 @@ def _is_method(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
-def _body(script: Script, found: Rounds) -> str | None:
+def _body(module: Module, found: Rounds) -> str | None:
     """Return what each turn does, with the epoch's own numbers from the history."""
     lines = [found.validation[1]] if found.validation[1] else []
     if found.rest:
-        first, last = script.begin(found.rest[0])[0], script.end(found.rest[-1])[0]
-        if not script.is_alone(found.rest[0]) or not script.is_alone(found.rest[-1]):
+        first, last = module.begin(found.rest[0])[0], module.end(found.rest[-1])[0]
+        if not module.is_alone(found.rest[0]) or not module.is_alone(found.rest[-1]):
             return None
-        text = textwrap.dedent("\n".join(script.lines[first - 1 : last]))
+        text = textwrap.dedent("\n".join(module.lines[first - 1 : last]))
         taken = _of_epoch(text, found)
         if taken is None:
             return None
         lines.append(taken)
-    above = script.begin(found.rest[0])[0] if found.rest else script.end(found.loop)[0]
-    between = script.lines[script.end(found.loop.body[0])[0] : above - 1]
+    above = module.begin(found.rest[0])[0] if found.rest else module.end(found.loop)[0]
+    between = module.lines[module.end(found.loop.body[0])[0] : above - 1]
     if any("#" in row for row in between):
         return None
-    if found.history and is_read_after(script, found.history, [found.loop]):
+    if found.history and is_read_after(module, found.history, [found.loop]):
         return None
-    indent = indent_unit(script, found.loop.body[0])
+    indent = indent_unit(module, found.loop.body[0])
     return textwrap.indent("\n".join(lines), indent) if lines else None
 
 
@@ -187,11 +187,11 @@ def _evaluation(statement: ast.stmt, model: str) -> ast.Call | None:
 
 
 def _validation(
-    script: Script,
+    module: Module,
     statement: ast.stmt,
     model: str,
     fit: ast.Call,
-    scripts: Sequence[Script],
+    modules: Sequence[Module],
     history: str,
     index: str,
 ) -> tuple[tuple[str, ...], str] | None:
@@ -206,8 +206,8 @@ def _validation(
     given = [v for v in call.args if isinstance(v, ast.Name | ast.Attribute)]
     if options or len(given) != len(call.args) or any("validation" in name for name in taken):
         return None
-    code = _given(script, given, size)
-    keys, target = metric_keys(scripts), statement.targets[0]
+    code = _given(module, given, size)
+    keys, target = metric_keys(modules), statement.targets[0]
     if code is None or not keys or len(statement.targets) > 1:
         return None
     values = [f'{history}.history["val_{key}"][{index}]' for key in keys]
@@ -217,16 +217,16 @@ def _validation(
         return code, f"{target.id} = [{', '.join(values)}]"
     if not is_tuple and not is_single:
         return None
-    return code, f"{script.code(target)} = {', '.join(values)}"
+    return code, f"{module.code(target)} = {', '.join(values)}"
 
 
 def _given(
-    script: Script, given: Sequence[ast.expr], size: ast.expr | None
+    module: Module, given: Sequence[ast.expr], size: ast.expr | None
 ) -> tuple[str, ...] | None:
     """Return the arguments of `fit` for the data of `evaluate`."""
-    codes = [script.code(value) for value in given]
+    codes = [module.code(value) for value in given]
     if len(given) == 2:
-        rows = script.code(size) if size is not None else _BATCH_SIZE
+        rows = module.code(size) if size is not None else _BATCH_SIZE
         return f"validation_data=({codes[0]}, {codes[1]})", f"validation_batch_size={rows}"
-    is_data = len(given) == 1 and size is None and is_surely_dataset(script, given[0])
+    is_data = len(given) == 1 and size is None and is_surely_dataset(module, given[0])
     return (f"validation_data={codes[0]}",) if is_data else None

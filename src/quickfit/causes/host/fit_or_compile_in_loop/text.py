@@ -17,8 +17,9 @@ from quickfit.code.loops import (
     is_many,
     turns_around,
 )
-from quickfit.code.module import Module, argument, is_open, keyword_value, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import argument, is_open, keyword_value, name_of
 
 # Two phases of training, or three, are no loop.
 MIN_TURNS = 4

@@ -30,7 +30,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.keras_objects import is_one_row
 from quickfit.causes.host.predict_in_loop.edit import predictions
 from quickfit.code.conditions import draws, is_for_tests, never_runs, shows_live, waits_for_someone
@@ -42,9 +42,9 @@ from quickfit.code.loops import (
     is_many,
     turns_around,
 )
-from quickfit.code.module import LOOPS, Module, argument, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
+from quickfit.code.syntax import LOOPS, argument, name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
@@ -173,23 +173,13 @@ def _claims(signals: Signals) -> tuple[str, ...]:
     return ("looks", "validation", "tracing")
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to call the model itself."""
-    return Fix(
-        title="Call the compiled model itself, or `predict` once for all rows",
-        kind=FixClass.EQUIVALENT,
-        example=example(__doc__ or "", "Use instead"),
-        note="Make `tf.function(model)` once, outside the loop.",
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Predict all rows at once where they are known; else call the model itself."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    return predictions(script, where.line, project)
+    return predictions(module, where.line, program)
 
 
 _FITS = ("fit", "fit_generator")
@@ -235,6 +225,10 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title="Call the compiled model itself, or `predict` once for all rows",
+        kind=FixClass.EQUIVALENT,
+        note="Make `tf.function(model)` once, outside the loop.",
+    ),
     changes=changes,
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from quickfit.causes._shared.batch_size import has_fixed_size
 from quickfit.code.arrays import bindings_near, changes_in_place, is_array, is_new_axis
-from quickfit.code.module import called_name, is_open, name_of
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.batch_size import has_fixed_size
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import call_at
+from quickfit.code.syntax import Def, called_name, is_open, name_of, names_in
 from quickfit.findings import Change, Edit, FixClass
 
 Loop = ast.For | ast.While
@@ -17,15 +18,15 @@ Loop = ast.For | ast.While
 _DROPPED = ("verbose", "batch_size")
 
 
-def predictions(script: Script, line: int, project: Project) -> list[Change]:
+def predictions(module: Module, line: int, program: Program) -> list[Change]:
     """Return the ways to predict without a call of `predict` for each few rows, the best first."""
-    call = call_at(script, line, "predict")
-    if call is None or not _is_plain(call) or not has_one_output(project):
+    call = call_at(module, line, "predict")
+    if call is None or not _is_plain(call) or not has_one_output(program):
         return []
     found = (
-        _at_once(script, call, project),
-        _compiled(script, call, project),
-        _direct(script, call, project),
+        _at_once(module, call, program),
+        _compiled(module, call, program),
+        _direct(module, call, program),
     )
     return [change for change in found if change is not None]
 
@@ -47,68 +48,68 @@ def _input(call: ast.Call) -> ast.expr | None:
 # -- the model itself -----------------------------------------------------------------------
 
 
-def _direct(script: Script, call: ast.Call, project: Project) -> Change | None:
+def _direct(module: Module, call: ast.Call, program: Program) -> Change | None:
     """Call the model as a function, which builds no dataset."""
-    if not is_array(script, _input(call), project):
+    if not is_array(module, _input(call), program):
         return None
     assert isinstance(call.func, ast.Attribute)
-    code = _called_directly(script, call, script.code(call.func.value))
+    code = _called_directly(module, call, module.code(call.func.value))
     return Change(
         title="Call the model itself",
         kind=FixClass.EQUIVALENT,
-        edits=(script.replace(call, code),),
+        edits=(module.replace(call, code),),
         note="The same numbers to rounding; all rows of a call are taken at once.",
     )
 
 
-def _called_directly(script: Script, call: ast.Call, model: str) -> str:
+def _called_directly(module: Module, call: ast.Call, model: str) -> str:
     given = _input(call)
     assert given is not None
-    return f"{model}({script.code(given)}, training=False).numpy()"
+    return f"{model}({module.code(given)}, training=False).numpy()"
 
 
-def _compiled(script: Script, call: ast.Call, project: Project) -> Change | None:
+def _compiled(module: Module, call: ast.Call, program: Program) -> Change | None:
     """Compile the model once, in front of the outermost loop, and call that."""
-    loop = _outermost(script, call)
+    loop = _outermost(module, call)
     model = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if loop is None or not isinstance(model, ast.Name) or not _runs_once(script, loop):
+    if loop is None or not isinstance(model, ast.Name) or not _runs_once(module, loop):
         return None
-    if not is_array(script, _input(call), project) or _is_set_in(loop, model.id):
+    if not is_array(module, _input(call), program) or _is_set_in(loop, model.id):
         return None
-    name = _free(script, "forward", "forward_pass")
-    tf, imports = script.import_of("tensorflow", "tf")
-    made = script.insert_before(loop, f"{name} = {tf}.function({model.id})") if name else None
+    name = _free(module, "forward", "forward_pass")
+    tf, imports = module.import_of("tensorflow", "tf")
+    made = module.insert_before(loop, f"{name} = {tf}.function({model.id})") if name else None
     if made is None:
         return None
-    code = _called_directly(script, call, name)
+    code = _called_directly(module, call, name)
     return Change(
         title="Call the model itself, compiled once",
         kind=FixClass.EQUIVALENT,
-        edits=(*imports, made, script.replace(call, code)),
+        edits=(*imports, made, module.replace(call, code)),
         note="The same numbers to rounding; rows of another shape are compiled for again.",
     )
 
 
-def _outermost(script: Script, node: ast.AST) -> Loop | None:
+def _outermost(module: Module, node: ast.AST) -> Loop | None:
     """Return the outermost loop around a node within its function."""
-    found, around = None, script.parent(node)
-    while around is not None and not isinstance(around, Function | ast.Lambda | ast.ClassDef):
+    found, around = None, module.parent(node)
+    while around is not None and not isinstance(around, Def | ast.Lambda | ast.ClassDef):
         found = around if isinstance(around, Loop) else found
-        around = script.parent(around)
+        around = module.parent(around)
     return found
 
 
-def _runs_once(script: Script, loop: Loop) -> bool:
+def _runs_once(module: Module, loop: Loop) -> bool:
     """Tell whether a loop is at the top of a file, or in a function that is called once there."""
-    function = script.around(loop, ast.FunctionDef)
+    function = module.around(loop, ast.FunctionDef)
     if function is None:
         return True
-    if isinstance(script.parent(function), ast.ClassDef):
+    if isinstance(module.parent(function), ast.ClassDef):
         return False
-    calls = [c for c in script.all(ast.Call) if called_name(c) == function.name]
-    if len(calls) != 1 or _outermost(script, calls[0]) is not None:
+    calls = [c for c in module.all(ast.Call) if called_name(c) == function.name]
+    if len(calls) != 1 or _outermost(module, calls[0]) is not None:
         return False
-    return script.around(calls[0], ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) is None
+    return module.around(calls[0], ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) is None
 
 
 def _is_set_in(node: ast.AST, name: str) -> bool:
@@ -116,59 +117,59 @@ def _is_set_in(node: ast.AST, name: str) -> bool:
     return any(not isinstance(n.ctx, ast.Load) for n in names)
 
 
-def _free(script: Script, *names: str) -> str:
+def _free(module: Module, *names: str) -> str:
     """Return the first of some names that the file does not use."""
-    used = {node.id for node in script.all(ast.Name)} | {node.arg for node in script.all(ast.arg)}
-    used |= {node.name for node in script.all(ast.FunctionDef)}
-    used |= {node.asname or node.name for node in script.all(ast.alias)}
+    used = {node.id for node in module.all(ast.Name)} | {node.arg for node in module.all(ast.arg)}
+    used |= {node.name for node in module.all(ast.FunctionDef)}
+    used |= {node.asname or node.name for node in module.all(ast.alias)}
     return next((name for name in names if name not in used), "")
 
 
 # -- all rows at once -----------------------------------------------------------------------
 
 
-def _at_once(script: Script, call: ast.Call, project: Project) -> Change | None:
+def _at_once(module: Module, call: ast.Call, program: Program) -> Change | None:
     """Predict all rows in front of the loop, and take them one by one inside it."""
-    rows = rows_of(script, call, _input(call), project)
-    if rows is None or _may_draw(project) or has_fixed_size(project):
+    rows = rows_of(module, call, _input(call), program)
+    if rows is None or _may_draw(program) or has_fixed_size(program):
         return None
-    name = _free(script, "predictions", "predicted", "all_predictions")
+    name = _free(module, "predictions", "predicted", "all_predictions")
     if not name:
         return None
-    statement = script.statement(rows.loop)
-    before = f"{name} = {_for_all(script, call, rows)}"
-    made = script.insert_before(statement, before)
+    statement = module.statement(rows.loop)
+    before = f"{name} = {_for_all(module, call, rows)}"
+    made = module.insert_before(statement, before)
     if made is None:
         return None
     return Change(
         title="Predict all rows in one call",
         kind=FixClass.EQUIVALENT,
-        edits=(*rows.edits, made, _taken(script, call, rows, name)),
+        edits=(*rows.edits, made, _taken(module, call, rows, name)),
         note="The same numbers to rounding.",
     )
 
 
-def _for_all(script: Script, call: ast.Call, rows: Rows) -> str:
+def _for_all(module: Module, call: ast.Call, rows: Rows) -> str:
     """Return the call of `predict` with all rows; a batch size for a few rows goes."""
     assert isinstance(call.func, ast.Attribute)
     verbose = [k for k in call.keywords if k.arg == "verbose"]
-    more = "".join(f", {script.code(k)}" for k in verbose)
-    return f"{script.code(call.func)}({rows.all_rows}{more})"
+    more = "".join(f", {module.code(k)}" for k in verbose)
+    return f"{module.code(call.func)}({rows.all_rows}{more})"
 
 
-def _taken(script: Script, call: ast.Call, rows: Rows, name: str) -> Edit:
+def _taken(module: Module, call: ast.Call, rows: Rows, name: str) -> Edit:
     """Return the edit that takes the rows of one turn from those of all."""
-    parent = script.parent(call)
+    parent = module.parent(call)
     is_first = isinstance(parent, ast.Subscript) and parent.value is call and rows.row
     if is_first and isinstance(parent, ast.Subscript) and ast.unparse(parent.slice) == "0":
-        return script.replace(parent, f"{name}[{rows.row}]")
-    return script.replace(call, f"{name}[{rows.slice}]")
+        return module.replace(parent, f"{name}[{rows.row}]")
+    return module.replace(call, f"{name}[{rows.slice}]")
 
 
-def _may_draw(project: Project) -> bool:
+def _may_draw(program: Program) -> bool:
     """Tell whether a model may give other numbers for the same row: state, or random layers."""
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
-    keywords = [k for s in scripts for k in s.all(ast.keyword) if k.arg in ("training", "stateful")]
+    modules = program.modules()
+    keywords = [k for s in modules for k in s.all(ast.keyword) if k.arg in ("training", "stateful")]
     return any(isinstance(k.value, ast.Constant) and k.value.value is True for k in keywords)
 
 
@@ -200,34 +201,34 @@ class Rows:
 
 
 def rows_of(
-    script: Script, call: ast.Call, given: ast.expr | None, project: Project
+    module: Module, call: ast.Call, given: ast.expr | None, program: Program
 ) -> Rows | None:
     """Return the rows that the loop around a call predicts; None where it may not be moved."""
-    loop = script.around(call, ast.For, ast.While, ast.comprehension, ast.FunctionDef)
-    holder = script.around(call, ast.ListComp)
+    loop = module.around(call, ast.For, ast.While, ast.comprehension, ast.FunctionDef)
+    holder = module.around(call, ast.ListComp)
     if isinstance(holder, ast.ListComp):
-        return _in_comprehension(script, holder, call, given, project)
-    if not isinstance(loop, ast.For) or loop.orelse or script.statement(call) not in loop.body:
+        return _in_comprehension(module, holder, call, given, program)
+    if not isinstance(loop, ast.For) or loop.orelse or module.statement(call) not in loop.body:
         return None
     if given is None:
         return None
-    found = _counted(script, loop, given, project) or _over_rows(script, loop, given, project)
+    found = _counted(module, loop, given, program) or _over_rows(module, loop, given, program)
     model = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if found is None or model is None or not _is_untouched(script, loop, call, model):
+    if found is None or model is None or not _is_untouched(module, loop, call, model):
         return None
     is_counted = isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
-    rows = {found.all_rows.partition("[")[0], *(() if is_counted else _names(loop.target))}
-    return None if changes_in_place(script, loop, rows) else found
+    rows = {found.all_rows.partition("[")[0], *(() if is_counted else names_in(loop.target))}
+    return None if changes_in_place(module, loop, rows) else found
 
 
-def _counted(script: Script, loop: ast.For, given: ast.expr, project: Project) -> Rows | None:
+def _counted(module: Module, loop: ast.For, given: ast.expr, program: Program) -> Rows | None:
     if not isinstance(loop.target, ast.Name):
         return None
     found = _indexed(loop, loop.target.id, loop.iter, given)
-    return found if found and is_array(script, _root_name(given), project) else None
+    return found if found and is_array(module, _root_name(given), program) else None
 
 
-def _over_rows(script: Script, loop: ast.For, given: ast.expr, project: Project) -> Rows | None:
+def _over_rows(module: Module, loop: ast.For, given: ast.expr, program: Program) -> Rows | None:
     """Return the rows of `for row in x`, or with `enumerate`, where a turn predicts its row."""
     row, rows, index = loop.target, loop.iter, ""
     edits: tuple[Edit, ...] = ()
@@ -240,34 +241,34 @@ def _over_rows(script: Script, loop: ast.For, given: ast.expr, project: Project)
             return None
         index, row, rows = name_of(row.elts[0]), row.elts[1], rows.args[0]
     elif isinstance(row, ast.Name):
-        index = next((n for n in ("index", "row_index") if n not in _names(script.tree)), "")
-        code = f"{index}, {row.id} in enumerate({script.code(rows)})"
-        edits = (Edit(script.file, script.begin(row), script.end(rows), code),)
+        index = next((n for n in ("index", "row_index") if n not in names_in(module.tree)), "")
+        code = f"{index}, {row.id} in enumerate({module.code(rows)})"
+        edits = (Edit(module.path, module.begin(row), module.end(rows), code),)
     taken = _as_batch(given)
     is_row = isinstance(taken, ast.Name) and isinstance(row, ast.Name) and taken.id == row.id
     if not index.strip("_") or not is_row or not isinstance(rows, ast.Name):
         return None
-    if not is_array(script, rows, project):
+    if not is_array(module, rows, program):
         return None
     return Rows(loop, rows.id, f"{index} : {index} + 1", index, edits)
 
 
 def _in_comprehension(
-    script: Script, holder: ast.ListComp, call: ast.Call, given: ast.expr | None, project: Project
+    module: Module, holder: ast.ListComp, call: ast.Call, given: ast.expr | None, program: Program
 ) -> Rows | None:
     """Return the rows of `[model.predict(x[i:i + 1])[0] for i in range(len(x))]`."""
     part = holder.generators[0]
-    statement = script.statement(holder)
+    statement = module.statement(holder)
     is_plain = len(holder.generators) == 1 and not part.ifs and not part.is_async
     if not is_plain or not isinstance(part.target, ast.Name) or given is None:
         return None
-    if not isinstance(statement, ast.Assign | ast.Expr) or script.around(holder, ast.Lambda):
+    if not isinstance(statement, ast.Assign | ast.Expr) or module.around(holder, ast.Lambda):
         return None
     calls = [c for c in ast.walk(statement) if isinstance(c, ast.Call) and c is not call]
     if any(called_name(c) not in _HARMLESS for c in calls):
         return None
     found = _indexed(statement, part.target.id, part.iter, given)
-    return found if found and is_array(script, _root_name(given), project) else None
+    return found if found and is_array(module, _root_name(given), program) else None
 
 
 def _root_name(given: ast.expr) -> ast.Name | None:
@@ -351,7 +352,7 @@ def _as_batch(given: ast.expr) -> ast.expr | None:
     return None
 
 
-def _is_untouched(script: Script, loop: ast.For, call: ast.Call, model: ast.expr) -> bool:
+def _is_untouched(module: Module, loop: ast.For, call: ast.Call, model: ast.expr) -> bool:
     """Tell whether nothing in a loop may change its model or its rows."""
     code = ast.unparse(model)
     for node in ast.walk(loop):
@@ -361,7 +362,7 @@ def _is_untouched(script: Script, loop: ast.For, call: ast.Call, model: ast.expr
             return False
         if isinstance(node, ast.Try | ast.With | ast.FunctionDef | ast.Delete | ast.Await):
             return False
-    kept = {_root(model), *_names(call), *_names(loop.target)}
+    kept = {_root(model), *names_in(call), *names_in(loop.target)}
     return not any(_root(node) in kept for node in _stores(loop))
 
 
@@ -370,10 +371,6 @@ def _stores(loop: ast.For) -> list[ast.expr]:
     nodes = [n for statement in loop.body for n in ast.walk(statement)]
     parts = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)]
     return [n for n in parts if not isinstance(n.ctx, ast.Load)]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _root(node: ast.expr) -> str:
@@ -386,18 +383,18 @@ def _root(node: ast.expr) -> str:
 _UNSEEN = ("load_model", "model_from_json", "from_config", "TFSMLayer")
 
 
-def has_one_output(project: Project) -> bool:
+def has_one_output(program: Program) -> bool:
     """Tell whether all models that the files make or define have one output each."""
-    scripts = [s for file in project.files if (s := project.script(file)) is not None]
-    calls = [(s, call) for s in scripts for call in s.all(ast.Call)]
+    modules = program.modules()
+    calls = [(s, call) for s in modules for call in s.all(ast.Call)]
     made = [(s, call) for s, call in calls if called_name(call) in ("Sequential", "Model")]
-    classes = [(s, o) for s in scripts for o in s.all(ast.ClassDef) if _is_model(o)]
+    classes = [(s, o) for s in modules for o in s.all(ast.ClassDef) if _is_model(o)]
     if any(called_name(call) in _UNSEEN for _, call in calls) or not (made or classes):
         return False
-    if any(keyword.arg == "return_state" for s in scripts for keyword in s.all(ast.keyword)):
+    if any(keyword.arg == "return_state" for s in modules for keyword in s.all(ast.keyword)):
         return False
     is_made_plain = all(called_name(c) == "Sequential" or _is_one(s, _outputs(c)) for s, c in made)
-    return is_made_plain and all(_returns_one(script, owner) for script, owner in classes)
+    return is_made_plain and all(_returns_one(module, owner) for module, owner in classes)
 
 
 def _is_model(owner: ast.ClassDef) -> bool:
@@ -411,10 +408,10 @@ def _outputs(call: ast.Call) -> ast.expr | None:
     return call.args[1] if len(call.args) > 1 else None
 
 
-def _is_one(script: Script, outputs: ast.expr | None) -> bool:
+def _is_one(module: Module, outputs: ast.expr | None) -> bool:
     """Tell whether an expression is one tensor: what a layer gave, under whatever name."""
     if isinstance(outputs, ast.Name):
-        parents = [script.parent(node) for node in bindings_near(script, outputs)]
+        parents = [module.parent(node) for node in bindings_near(module, outputs)]
         values = [p.value for p in parents if isinstance(p, ast.Assign) and len(p.targets) == 1]
         made = [v for v in values if not isinstance(v, ast.Name)]
         return bool(made) and len(values) == len(parents) and all(map(_is_layer_call, made))
@@ -430,16 +427,16 @@ def _is_layer_call(value: ast.expr) -> bool:
     return isinstance(value.func, ast.Call) or called_name(value) == "Input"
 
 
-def _returns_one(script: Script, owner: ast.ClassDef) -> bool:
+def _returns_one(module: Module, owner: ast.ClassDef) -> bool:
     """Tell whether a model's `call` returns what one layer, or arithmetic, gives."""
     calls = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "call"]
     returns = [n.value for f in calls for n in ast.walk(f) if isinstance(n, ast.Return)]
-    return bool(returns) and all(_is_returned_plain(script, value) for value in returns)
+    return bool(returns) and all(_is_returned_plain(module, value) for value in returns)
 
 
-def _is_returned_plain(script: Script, value: ast.expr | None) -> bool:
+def _is_returned_plain(module: Module, value: ast.expr | None) -> bool:
     if isinstance(value, ast.Name):
-        parents = [script.parent(node) for node in bindings_near(script, value)]
+        parents = [module.parent(node) for node in bindings_near(module, value)]
         values = [p.value for p in parents if isinstance(p, ast.Assign) and len(p.targets) == 1]
         rest = [p for p in parents if isinstance(p, ast.arguments)]
         is_known = len(values) + len(rest) == len(parents)

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.host.sync_each_step.edit_metrics import metrics_out_of_loop, reads_where_shown
 from quickfit.causes.host.sync_each_step.edit_values import (
     seldom_shown,
@@ -49,8 +49,6 @@ from quickfit.causes.host.sync_each_step.text import handed_reads, step_reads
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals
@@ -131,25 +129,16 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to update metrics in the compiled step and to read them now and then."""
-    return Fix(
-        title="Update metrics in the compiled step, and read them every 100 steps",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Take values out of tensors and metrics after the loop, seldom, or all at once."""
-    where, scripts = finding.where, scripts_of(project)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    where, modules = finding.where, program.modules()
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    found = metrics_out_of_loop(script, where.line, scripts)
-    found += reads_where_shown(script, where.line, scripts)
+    found = metrics_out_of_loop(module, where.line, modules)
+    found += reads_where_shown(module, where.line, modules)
     others = (values_at_once, values_after_loop, seldom_shown)
-    made = [other(script, where.line, scripts) for other in others]
+    made = [other(module, where.line, modules) for other in others]
     return [*found, *(change for change in made if change is not None)]
 
 
@@ -158,6 +147,9 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title="Update metrics in the compiled step, and read them every 100 steps",
+        kind=FixClass.SAME_RESULTS,
+    ),
     changes=changes,
 )

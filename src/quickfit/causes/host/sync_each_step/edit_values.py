@@ -19,19 +19,20 @@ from quickfit.causes._shared.train_loops.step_values import (
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.graph_code import argument_for_parameter
 from quickfit.code.loops import indent_unit, put_under_test
-from quickfit.code.project import Function, Script, comments_in
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
     import_path,
     is_read_after,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     reads,
     scope_of,
     value_of,
     writes,
 )
+from quickfit.code.syntax import Def
 from quickfit.findings import Change, Edit, FixClass
 
 KEEP_TITLE = "Keep the tensors of the steps, and read their values after the loop"
@@ -40,59 +41,59 @@ KEEP_NOTE = "What is kept in the loop is one small tensor per step; the numbers 
 _SINGLE = re.compile(r"loss|cost|acc|err|norm|reward|metric|elbo|kl|mse|mae")
 
 
-def values_after_loop(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def values_after_loop(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Move what collects the values of each step behind the loop around a line."""
-    loops = [n for n in script.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
+    loops = [n for n in module.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
     if not loops or loops[-1].orelse or leaves_function(loops[-1]):
         return None
     loop = loops[-1]
-    if script.around(loop, ast.Try, ast.AsyncFunctionDef) or not script.is_alone(loop):
+    if module.around(loop, ast.Try, ast.AsyncFunctionDef) or not module.is_alone(loop):
         return None  # what stands behind the loop would not run after an error
-    tensors = step_tensors(script, loop, scripts)
-    late = _late(script, loop, set(tensors), scripts)
+    tensors = step_tensors(module, loop, modules)
+    late = _late(module, loop, set(tensors), modules)
     if not late or not any(waits_for(s, tensors) for s in late):
         return None
-    if _is_left_between(script, loop, late, tensors):
+    if _is_left_between(module, loop, late, tensors):
         return None
     kept = _kept(late, [*sorted(counters(loop)), *tensors])
-    edits = _edits(script, loop, late, kept)
+    edits = _edits(module, loop, late, kept)
     return (
         Change(KEEP_TITLE, FixClass.SAME_RESULTS, edits, KEEP_NOTE) if edits is not None else None
     )
 
 
 def _is_left_between(
-    script: Script, loop: ast.For, late: Sequence[ast.stmt], tensors: Iterable[str]
+    module: Module, loop: ast.For, late: Sequence[ast.stmt], tensors: Iterable[str]
 ) -> bool:
     """Tell whether a name that is read behind the loop may be newer than what is kept of it."""
-    if not any(isinstance(n, ast.Break | ast.Continue) for n in own_nodes(loop)):
+    if not any(isinstance(n, ast.Break | ast.Continue) for n in nodes_in_scope(loop)):
         return False
     names = {*tensors, *counters(loop), *writes(*(s for s in late if isinstance(s, ast.Assign)))}
-    return any(is_read_after(script, name, [loop]) for name in names)
+    return any(is_read_after(module, name, [loop]) for name in names)
 
 
 def _late(
-    script: Script, loop: ast.For, tensors: set[str], scripts: Sequence[Script]
+    module: Module, loop: ast.For, tensors: set[str], modules: Sequence[Module]
 ) -> list[ast.stmt]:
     """Return the statements of a turn that nothing in the loop needs the effect of."""
     known = tensors | counters(loop)
     late: list[ast.stmt] = []
     for statement in loop.body:
         bound = {name for one in late for name in writes(one) if isinstance(one, ast.Assign)}
-        if _can_be_late(script, statement, known, bound):
+        if _can_be_late(module, statement, known, bound):
             late.append(statement)
     while True:
-        needed = [s for s in late if _is_needed(script, loop, s, late, scripts)]
+        needed = [s for s in late if _is_needed(module, loop, s, late, modules)]
         rest = [s for s in late if s not in needed]
         bound = {name for s in rest if isinstance(s, ast.Assign) for name in writes(s)}
-        fit = [s for s in rest if _can_be_late(script, s, known, bound)]
+        fit = [s for s in rest if _can_be_late(module, s, known, bound)]
         if fit == late:
             break
         late = fit
     return late if any(not isinstance(s, ast.Assign) for s in late) else []
 
 
-def _can_be_late(script: Script, statement: ast.stmt, tensors: set[str], bound: set[str]) -> bool:
+def _can_be_late(module: Module, statement: ast.stmt, tensors: set[str], bound: set[str]) -> bool:
     value, known = _value(statement), tensors | bound
     if (
         value is None
@@ -102,7 +103,7 @@ def _can_be_late(script: Script, statement: ast.stmt, tensors: set[str], bound: 
         return False
     texts = [n for n in ast.walk(statement) if isinstance(n, ast.Constant)]
     is_long = any(isinstance(n.value, str) and n.lineno != n.end_lineno for n in texts)
-    return script.is_alone(statement) and not is_long and _is_single(value)
+    return module.is_alone(statement) and not is_long and _is_single(value)
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:
@@ -138,30 +139,30 @@ def _sink(statement: ast.stmt) -> str:
 
 
 def _is_needed(
-    script: Script,
+    module: Module,
     loop: ast.For,
     statement: ast.stmt,
     late: Sequence[ast.stmt],
-    scripts: Sequence[Script],
+    modules: Sequence[Module],
 ) -> bool:
     """Tell whether something in the loop, or what it calls, may see what a statement changes."""
     name = _sink(statement).rpartition(".")[2]
     if not name:
         return True
     others = [s for s in loop.body if s not in late]
-    seen = [loop.target, loop.iter, *others, *functions_reached([loop], scripts)]
-    inner = [n for s in scripts for n in _generators(s) if n is not scope_of(script, loop)]
+    seen = [loop.target, loop.iter, *others, *functions_reached([loop], modules)]
+    inner = [n for s in modules for n in _generators(s) if n is not scope_of(module, loop)]
     key = _key(statement)
     if any(_mentions(node, name, key) for node in (*seen, *inner)):
         return True
     if isinstance(statement, ast.Assign):
         return len(binders(ast.Module([loop], []), name)) != 1
     is_list = isinstance(statement, ast.Expr)
-    return is_list and (not _is_made_as_list(script, name) or _has_alias(script, loop, name))
+    return is_list and (not _is_made_as_list(module, name) or _has_alias(module, loop, name))
 
 
-def _generators(script: Script) -> list[Function]:
-    functions = script.all(ast.FunctionDef)
+def _generators(module: Module) -> list[Def]:
+    functions = module.all(ast.FunctionDef)
     return [f for f in functions if any(isinstance(n, ast.Yield) for n in ast.walk(f))]
 
 
@@ -184,14 +185,14 @@ def _mentions(node: ast.AST, name: str, key: object) -> bool:
     return any(name in (getattr(n, "id", None), getattr(n, "attr", None)) for n in found)
 
 
-def _is_made_as_list(script: Script, name: str) -> bool:
+def _is_made_as_list(module: Module, name: str) -> bool:
     """Tell whether the file binds a name or attribute to lists, or dicts of lists, alone."""
     values = []
-    for node in ast.walk(script.tree):
+    for node in ast.walk(module.tree):
         is_name = isinstance(node, ast.Name) and node.id == name
         is_attribute = isinstance(node, ast.Attribute) and node.attr == name
         if (is_name or is_attribute) and isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
-            values.append(value_of(script, node))
+            values.append(value_of(module, node))
     return bool(values) and all(_is_list(value) for value in values)
 
 
@@ -205,16 +206,16 @@ def _is_list(value: ast.expr | None) -> bool:
     return isinstance(value, ast.List)
 
 
-def _has_alias(script: Script, loop: ast.For, name: str) -> bool:
+def _has_alias(module: Module, loop: ast.For, name: str) -> bool:
     """Tell whether something else may hold the list when the loop begins."""
-    for node in ast.walk(script.tree):
+    for node in ast.walk(module.tree):
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         if getattr(node, "id", None) != name and getattr(node, "attr", None) != name:
             continue
-        if node.lineno > (loop.end_lineno or 0) and not script.around(node, ast.Lambda):
+        if node.lineno > (loop.end_lineno or 0) and not module.around(node, ast.Lambda):
             continue
-        parent = script.parent(node)
+        parent = module.parent(node)
         is_used = isinstance(parent, ast.Subscript | ast.Attribute | ast.Compare)
         is_length = isinstance(parent, ast.Call) and dotted(parent.func) in ("len", "sum", "print")
         if not is_used and not is_length:
@@ -238,12 +239,12 @@ def _kept(late: Sequence[ast.stmt], known: Sequence[str]) -> list[str]:
 
 
 def _edits(
-    script: Script, loop: ast.For, late: Sequence[ast.stmt], kept: Sequence[str]
+    module: Module, loop: ast.For, late: Sequence[ast.stmt], kept: Sequence[str]
 ) -> tuple[Edit, ...] | None:
     """Return the edits: an empty list, one `append` per turn, and the statements at the end."""
     plural = f"{kept[-1]}es" if kept[-1].endswith("s") else f"{kept[-1]}s"
-    name = _new_name(script, f"step_{plural}" if len(kept) == 1 else "step_values")
-    made = script.insert_before(loop, f"{name} = []")
+    name = _new_name(module, f"step_{plural}" if len(kept) == 1 else "step_values")
+    made = module.insert_before(loop, f"{name} = []")
     value = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
     if made is None or not name or len(late) == len(loop.body):
         return None
@@ -252,36 +253,36 @@ def _edits(
         is_last = number == len(late) - 1
         code = f"{name}.append({value})"
         edit = (
-            script.replace_statements(statement, statement, code)
+            module.replace_statements(statement, statement, code)
             if is_last
-            else script.remove(statement)
+            else module.remove(statement)
         )
-        if edit is None or len(_comments(script, statement)) > is_last:
+        if edit is None or len(_comments(module, statement)) > is_last:
             return None  # one behind the last statement can stay there
         edits.append(edit)
-    body = "\n".join(_text(script, statement) for statement in late)
+    body = "\n".join(_text(module, statement) for statement in late)
     head = f"for {', '.join(kept)} in {name}:"
-    behind = script.insert_after(
-        loop, f"{head}\n{textwrap.indent(body, indent_unit(script, late[0]))}"
+    behind = module.insert_after(
+        loop, f"{head}\n{textwrap.indent(body, indent_unit(module, late[0]))}"
     )
     return (*edits, behind) if behind is not None else None
 
 
-def _comments(script: Script, statement: ast.stmt) -> list[str]:
+def _comments(module: Module, statement: ast.stmt) -> list[str]:
     """Return the comments beside a statement and directly above it."""
-    above = script.lines[script.begin(statement)[0] - 2].strip()
-    return [*comments_in(script, statement), *([above] if above.startswith("#") else [])]
+    above = module.lines[module.begin(statement)[0] - 2].strip()
+    return [*module.comments_in(statement), *([above] if above.startswith("#") else [])]
 
 
-def _text(script: Script, statement: ast.stmt) -> str:
+def _text(module: Module, statement: ast.stmt) -> str:
     """Return the code of a statement without indentation; a comment stays where it was."""
-    first, last = script.begin(statement)[0], script.end(statement)[0]
-    rows = [*script.lines[first - 1 : last - 1], script.lines[last - 1][: script.end(statement)[1]]]
+    first, last = module.begin(statement)[0], module.end(statement)[0]
+    rows = [*module.lines[first - 1 : last - 1], module.lines[last - 1][: module.end(statement)[1]]]
     return textwrap.dedent("\n".join(rows))
 
 
-def _new_name(script: Script, name: str) -> str:
-    return next((n for n in (name, f"{name}_kept") if not re.search(rf"\b{n}\b", script.text)), "")
+def _new_name(module: Module, name: str) -> str:
+    return next((n for n in (name, f"{name}_kept") if not re.search(rf"\b{n}\b", module.text)), "")
 
 
 TAKE_AT_ONCE_TITLE = "Take all values out of the tensor at once"
@@ -294,23 +295,23 @@ _ONE_TENSOR = re.compile(
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-def values_at_once(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def values_at_once(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Read a tensor as one array where the code at a line reads its elements one by one."""
-    nodes: list[Comprehension] = [*script.all(ast.ListComp), *script.all(ast.GeneratorExp)]
+    nodes: list[Comprehension] = [*module.all(ast.ListComp), *module.all(ast.GeneratorExp)]
     for node in nodes:
         if node.lineno <= line <= (node.end_lineno or 0):
-            edits = _iterated(script, node, scripts)
+            edits = _iterated(module, node, modules)
             if edits:
                 return Change(TAKE_AT_ONCE_TITLE, FixClass.SAME_RESULTS, edits)
-    loops = [n for n in script.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
-    edits = _indexed(script, loops[-1], line, scripts) if loops else ()
+    loops = [n for n in module.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
+    edits = _indexed(module, loops[-1], line, modules) if loops else ()
     return Change(TAKE_AT_ONCE_TITLE, FixClass.SAME_RESULTS, edits) if edits else None
 
 
 # -- for value in tensor ----------------------------------------------------------------------
 
 
-def _iterated(script: Script, node: Comprehension, scripts: Sequence[Script]) -> tuple[Edit, ...]:
+def _iterated(module: Module, node: Comprehension, modules: Sequence[Module]) -> tuple[Edit, ...]:
     """Return the edits for `[float(value) for value in tensor]`."""
     if len(node.generators) != 1 or node.generators[0].is_async:
         return ()
@@ -318,11 +319,11 @@ def _iterated(script: Script, node: Comprehension, scripts: Sequence[Script]) ->
     if not isinstance(made.iter, ast.Name) or not isinstance(made.target, ast.Name):
         return ()
     uses = _uses(node, made.target.id)
-    if not uses or not all(_is_number(script, use) for use in uses):
+    if not uses or not all(_is_number(module, use) for use in uses):
         return ()
-    if not is_tensor(script, made.iter, scripts):
+    if not is_tensor(module, made.iter, modules):
         return ()
-    return (script.replace(made.iter, f"{made.iter.id}.numpy()"),)
+    return (module.replace(made.iter, f"{made.iter.id}.numpy()"),)
 
 
 def _uses(node: ast.AST, name: str) -> list[ast.Name]:
@@ -330,9 +331,9 @@ def _uses(node: ast.AST, name: str) -> list[ast.Name]:
     return [n for n in names if isinstance(n.ctx, ast.Load)]
 
 
-def _is_number(script: Script, use: ast.expr) -> bool:
+def _is_number(module: Module, use: ast.expr) -> bool:
     """Tell whether an expression is the argument of `float` or `int`, and no more."""
-    call = script.parent(use)
+    call = module.parent(use)
     if not isinstance(call, ast.Call) or call.args != [use] or call.keywords:
         return False
     return dotted(call.func) in _NUMBERS
@@ -342,10 +343,10 @@ def _is_number(script: Script, use: ast.expr) -> bool:
 
 
 def _indexed(
-    script: Script, loop: ast.For, line: int, scripts: Sequence[Script]
+    module: Module, loop: ast.For, line: int, modules: Sequence[Module]
 ) -> tuple[Edit, ...]:
     """Return the edits for `float(tensor[number])` in each turn of a loop."""
-    taken = [n for n in script.all(ast.Subscript, loop) if _is_element(script, loop, n)]
+    taken = [n for n in module.all(ast.Subscript, within=loop) if _is_element(module, loop, n)]
     names = {n.value.id for n in taken if isinstance(n.value, ast.Name)}
     here = [n for n in taken if n.lineno <= line <= (n.end_lineno or 0)]
     if len(names) != 1 or not here or not isinstance(here[0].value, ast.Name):
@@ -354,67 +355,67 @@ def _indexed(
     if tensor.id in writes(loop) or len(_uses(loop, tensor.id)) != len(taken):
         return ()
     array = f"{tensor.id}_values"
-    if re.search(rf"\b{array}\b", script.text) or not is_tensor(script, tensor, scripts):
+    if re.search(rf"\b{array}\b", module.text) or not is_tensor(module, tensor, modules):
         return ()
-    made = script.insert_before(loop, f"{array} = {tensor.id}.numpy()")
+    made = module.insert_before(loop, f"{array} = {tensor.id}.numpy()")
     if made is None:
         return ()
-    return (made, *(script.replace(n.value, array) for n in taken))
+    return (made, *(module.replace(n.value, array) for n in taken))
 
 
-def _is_element(script: Script, loop: ast.For, node: ast.Subscript) -> bool:
+def _is_element(module: Module, loop: ast.For, node: ast.Subscript) -> bool:
     index = node.slice
     is_own = isinstance(index, ast.Name) and index.id in writes(loop.target)
-    return isinstance(node.value, ast.Name) and is_own and _is_number(script, node)
+    return isinstance(node.value, ast.Name) and is_own and _is_number(module, node)
 
 
 # -- tensors ----------------------------------------------------------------------------------
 
 
-def is_tensor(script: Script, name: ast.Name, scripts: Sequence[Script]) -> bool:
+def is_tensor(module: Module, name: ast.Name, modules: Sequence[Module]) -> bool:
     """Tell whether a name is certainly one tensor that a compiled function returned."""
-    scope = scope_of(script, name)
-    if isinstance(scope, Function) and name.id in parameters(scope):
-        given = list(_given(scope, name.id, scripts))
+    scope = scope_of(module, name)
+    if isinstance(scope, Def) and name.id in parameters(scope):
+        given = list(_given(scope, name.id, modules))
         return not binders(scope, name.id) and bool(given) and all(given)
     stores = binders(scope, name.id)
-    statement = script.parent(stores[0]) if len(stores) == 1 else None
+    statement = module.parent(stores[0]) if len(stores) == 1 else None
     place = None
     if isinstance(statement, ast.Tuple):
         place = statement.elts.index(stores[0])  # type: ignore[arg-type]
-        statement = script.parent(statement)
+        statement = module.parent(statement)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
         return False
-    return is_tensor_of(script, statement.value, place, scripts)
+    return is_tensor_of(module, statement.value, place, modules)
 
 
-def _given(function: Function, name: str, scripts: Sequence[Script]) -> Iterator[bool]:
+def _given(function: Def, name: str, modules: Sequence[Module]) -> Iterator[bool]:
     """Yield for each call whether it gives a tensor of a step for a parameter."""
-    if len([f for s in scripts for f in s.all(ast.FunctionDef) if f.name == function.name]) != 1:
+    if len([f for s in modules for f in s.all(ast.FunctionDef) if f.name == function.name]) != 1:
         yield False
     names = [n for n in parameters(function) if n not in ("self", "cls")]
-    for script in scripts:
-        for call in calls_of(script, function.name):
+    for module in modules:
+        for call in calls_of(module, function.name):
             value = argument_for_parameter(call, function, name)
             starred = call.args[0] if len(call.args) == 1 and not call.keywords else None
             if isinstance(starred, ast.Starred) and isinstance(starred.value, ast.Call):
-                yield is_tensor_of(script, starred.value, names.index(name), scripts)
+                yield is_tensor_of(module, starred.value, names.index(name), modules)
             else:
-                yield isinstance(value, ast.Name) and is_tensor(script, value, scripts)
+                yield isinstance(value, ast.Name) and is_tensor(module, value, modules)
 
 
 def is_tensor_of(
-    script: Script, call: ast.Call, place: int | None, scripts: Sequence[Script]
+    module: Module, call: ast.Call, place: int | None, modules: Sequence[Module]
 ) -> bool:
     """Tell whether what a compiled function returns, all or at a place, is one tensor."""
-    if not is_compiled(script, call, scripts):
+    if not is_compiled(module, call, modules):
         return False
     name = dotted(call.func).rpartition(".")[2]
-    made = [(s, f) for s in scripts for f in s.all(ast.FunctionDef) if f.name == name]
+    made = [(s, f) for s in modules for f in s.all(ast.FunctionDef) if f.name == name]
     if len(made) != 1:
         return False
     where, function = made[0]
-    values = [n.value for n in own_nodes(*function.body) if isinstance(n, ast.Return)]
+    values = [n.value for n in nodes_in_scope(*function.body) if isinstance(n, ast.Return)]
     for value in values:
         if place is not None:
             is_long = isinstance(value, ast.Tuple) and place < len(value.elts)
@@ -424,23 +425,23 @@ def is_tensor_of(
     return bool(values)
 
 
-def _is_computed(script: Script, function: ast.FunctionDef, value: ast.expr | None) -> bool:
+def _is_computed(module: Module, function: ast.FunctionDef, value: ast.expr | None) -> bool:
     """Tell whether an expression is one tensor: no list of them, nor a dict."""
     if isinstance(value, ast.Name):
         found = binders(function, value.id)
-        made = [value_of(script, node) for node in found]
+        made = [value_of(module, node) for node in found]
         is_own = bool(made) and value.id not in parameters(function)
         return (
             is_own
             and all(not isinstance(v, ast.Name) for v in made)
-            and all(_is_computed(script, function, v) for v in made)
+            and all(_is_computed(module, function, v) for v in made)
         )
     if isinstance(value, ast.BinOp):
         sides = (value.left, value.right)
-        return any(_is_computed(script, function, side) for side in sides)
+        return any(_is_computed(module, function, side) for side in sides)
     if isinstance(value, ast.Subscript):
         return isinstance(value.slice, ast.Tuple)
-    path = import_path(script, dotted(value.func)) if isinstance(value, ast.Call) else ""
+    path = import_path(module, dotted(value.func)) if isinstance(value, ast.Call) else ""
     return path.startswith("tensorflow.") and bool(_ONE_TENSOR.search(path))
 
 
@@ -456,30 +457,30 @@ _READERS = {"float", "int", "str", "round", "len"}
 _COUNTERS = ("step", "step_number", "batch_number")
 
 
-def seldom_shown(script: Script, line: int, scripts: Sequence[Script]) -> Change | None:
+def seldom_shown(module: Module, line: int, modules: Sequence[Module]) -> Change | None:
     """Put what shows values in the loop around a line under an `if`."""
-    loops = [n for n in script.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
+    loops = [n for n in module.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
     if not loops or loops[-1].orelse:
         return None
     loop = loops[-1]
-    tensors = set(step_tensors(script, loop, scripts))
-    groups = _groups(script, loop, tensors)
-    counted = _counted(script, loop) if len(groups) == 1 else None
+    tensors = set(step_tensors(module, loop, modules))
+    groups = _groups(module, loop, tensors)
+    counted = _counted(module, loop) if len(groups) == 1 else None
     if counted is None:
         return None
     test, edits = counted
-    guarded = put_under_test(script, groups[0], test)
+    guarded = put_under_test(module, groups[0], test)
     if guarded is None:
         return None
     return Change(SHOW_SELDOM_TITLE, FixClass.EQUIVALENT, (*edits, guarded), SHOW_SELDOM_NOTE)
 
 
-def _groups(script: Script, loop: ast.For, tensors: set[str]) -> list[list[ast.stmt]]:
+def _groups(module: Module, loop: ast.For, tensors: set[str]) -> list[list[ast.stmt]]:
     """Return the statements of a turn that only show values, those side by side together."""
     groups: list[list[ast.stmt]] = []
     for number, statement in enumerate(loop.body):
-        names = _shown_names(script, loop, number, tensors)
-        if not is_showing(script, statement) or names is None:
+        names = _shown_names(module, loop, number, tensors)
+        if not is_showing(module, statement) or names is None:
             continue
         group = [*loop.body[number - len(names) : number], statement]
         if groups and loop.body.index(groups[-1][-1]) + 1 == number - len(names):
@@ -489,14 +490,14 @@ def _groups(script: Script, loop: ast.For, tensors: set[str]) -> list[list[ast.s
     return groups
 
 
-def _shown_names(script: Script, loop: ast.For, number: int, tensors: set[str]) -> list[str] | None:
+def _shown_names(module: Module, loop: ast.For, number: int, tensors: set[str]) -> list[str] | None:
     """Return the names made right before a statement for it alone; None where it never waits."""
     names: list[str] = []
     shown = loop.body[number]
     for statement in reversed(loop.body[:number]):
         name = _only_reads(statement, tensors)
         inside = [*loop.body[number - len(names) - 1 : number + 1]]
-        if not name or name not in reads(*inside[1:]) or is_read_after(script, name, inside):
+        if not name or name not in reads(*inside[1:]) or is_read_after(module, name, inside):
             break
         names.append(name)
     made = loop.body[number - len(names) : number]
@@ -534,7 +535,7 @@ def _waits(statement: ast.AST, tensors: set[str]) -> bool:
     return is_result or waits_for(statement, tensors)
 
 
-def is_showing(script: Script, statement: ast.stmt) -> bool:
+def is_showing(module: Module, statement: ast.stmt) -> bool:
     """Tell whether a statement prints, or sets the text of a progress bar, and no more."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
@@ -546,11 +547,11 @@ def is_showing(script: Script, statement: ast.stmt) -> bool:
     owner, _, last = name.rpartition(".")
     if name == "print":
         return not any(k.arg == "file" for k in call.keywords)
-    is_log = last in _LOGS and (import_path(script, owner) == "logging" or "log" in owner.lower())
+    is_log = last in _LOGS and (import_path(module, owner) == "logging" or "log" in owner.lower())
     return bool(owner) and (last in _BARS or is_log)
 
 
-def _counted(script: Script, loop: ast.For) -> tuple[str, tuple[Edit, ...]] | None:
+def _counted(module: Module, loop: ast.For) -> tuple[str, tuple[Edit, ...]] | None:
     """Return the test for every 50th turn, and the edits that count the turns where none do."""
     known = [name for name in counters(loop) if name.strip("_")]
     if known:
@@ -558,14 +559,14 @@ def _counted(script: Script, loop: ast.For) -> tuple[str, tuple[Edit, ...]] | No
     call, target = loop.iter, loop.target
     if isinstance(call, ast.Call) and dotted(call.func) in ("enumerate", "range"):
         return None  # it counts under a name that means nothing, or changes
-    name = next((n for n in _COUNTERS if n not in _all(script)), "")
-    code = script.code(target)
+    name = next((n for n in _COUNTERS if n not in _all(module)), "")
+    code = module.code(target)
     if isinstance(target, ast.Tuple) and not code.startswith("("):
         code = f"({code})"
-    counted = f"enumerate({script.code(call)})"
-    edits = (script.replace(target, f"{name}, {code}"), script.replace(call, counted))
+    counted = f"enumerate({module.code(call)})"
+    edits = (module.replace(target, f"{name}, {code}"), module.replace(call, counted))
     return (f"{name} % {EVERY} == 0", edits) if name else None
 
 
-def _all(script: Script) -> set[str]:
-    return {n.id for n in script.all(ast.Name)} | {n.arg for n in script.all(ast.arg)}
+def _all(module: Module) -> set[str]:
+    return {n.id for n in module.all(ast.Name)} | {n.arg for n in module.all(ast.arg)}

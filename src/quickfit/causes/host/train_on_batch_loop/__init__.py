@@ -36,12 +36,12 @@ from quickfit.causes.host.train_on_batch_loop.edit import MEMORY, fit_for_batche
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.keras_models import model_of
 from quickfit.code.loops import is_many, turns_around
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
+from quickfit.code.syntax import name_of
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import (
+    MIN_GAIN,
     Change,
     Effect,
     Evidence,
@@ -80,8 +80,6 @@ KEEPS_PREPARING = (
 PER_BATCH_SINCE = [3, 15]
 # A line with this share of the step's time is where the time goes, wherever the loop is.
 MIN_LINE_SHARE = 0.60
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 # A loop of which only the text is known trains for long from so many turns on.
 MANY_TURNS = 20
 
@@ -218,16 +216,16 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Let `fit` train on the same batches: all epochs, or one at a time."""
     where = finding.where
     if where == _costly_line(signals, 1.0):
         where = _place(signals)
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
     is_per_batch = _is_per_batch(signals)
-    found = fit_for_batches(script, where.line, scripts_of(project), is_per_batch=is_per_batch)
+    found = fit_for_batches(module, where.line, program.modules(), is_per_batch=is_per_batch)
     preparing, copies, metrics = (evidence.value for evidence in finding.evidence)
     keeps_most = preparing > copies + metrics
     lasting = [c for c in found if MEMORY not in c.note]

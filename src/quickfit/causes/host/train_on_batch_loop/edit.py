@@ -34,84 +34,85 @@ from quickfit.causes.host.train_on_batch_loop.loop_body import (
     tail_of,
 )
 from quickfit.code.datasets import is_shuffled, is_surely_dataset
-from quickfit.code.module import parse_code
-from quickfit.code.project import Script, call_code, code_with_replaced, comments_in
+from quickfit.code.edits import call_code, code_with_replaced
+from quickfit.code.module import Module
 from quickfit.code.scopes import dotted, is_read_after, only_value, reads, scope_of, writes
+from quickfit.code.syntax import parse_code
 from quickfit.findings import Change, Edit, FixClass
 
 _OWN = {"fit", "train_on_batch"}
 
 
 def fit_for_batches(
-    script: Script, line: int, scripts: Sequence[Script], *, is_per_batch: bool = False
+    module: Module, line: int, modules: Sequence[Module], *, is_per_batch: bool = False
 ) -> list[Change]:
     """Return the changes from `train_on_batch` at a line to `fit`: one call, or one per epoch.
 
     `is_per_batch` tells that this Keras returns the loss of one batch, not of all so far.
     """
-    trained = _trained(script, line, scripts, is_exact=False)
+    trained = _trained(module, line, modules, is_exact=False)
     if trained is None and is_per_batch:
-        trained = _trained(script, line, scripts, is_exact=True)
+        trained = _trained(module, line, modules, is_exact=True)
     if trained is None:
         return []
-    found = (all_epochs(script, trained), each_epoch(script, trained))
+    found = (all_epochs(module, trained), each_epoch(module, trained))
     return [change for change in found if change is not None]
 
 
 def _trained(
-    script: Script, line: int, scripts: Sequence[Script], *, is_exact: bool
+    module: Module, line: int, modules: Sequence[Module], *, is_exact: bool
 ) -> Trained | None:
-    call = _call_at(script, line)
-    statement = script.statement(call) if call is not None else None
-    loop = script.parent(statement) if statement is not None else None
+    call = _call_at(module, line)
+    statement = module.statement(call) if call is not None else None
+    loop = module.parent(statement) if statement is not None else None
     if call is None or statement is None or not isinstance(loop, ast.For):
         return None
-    model, place = trained_model(script, call), loop.body.index(statement)
+    model, place = trained_model(module, call), loop.body.index(statement)
     before, after = loop.body[:place], loop.body[place + 1 :]
-    if any(f.name in _OWN for s in scripts for f in s.all(ast.FunctionDef)):
+    if any(f.name in _OWN for s in modules for f in s.all(ast.FunctionDef)):
         return None  # a model of the user's own kind
-    results = results_of(script, statement, call, scripts, tail=after, is_exact=is_exact)
+    results = results_of(module, statement, call, modules, tail=after, is_exact=is_exact)
     if is_exact and results is None and not after:
-        results = unnamed_loss(script, statement, call, scripts)
+        results = unnamed_loss(module, statement, call, modules)
     before = [s for s in before if not is_reset(s, model)]
     if not model or results is None or reads(*before) & {model.partition(".")[0]}:
         return None
     is_unnamed = not results.names and bool(results.keys)
-    tail = tail_of(script, [statement] if is_unnamed else after, model, results)
+    tail = tail_of(module, [statement] if is_unnamed else after, model, results)
     bound = writes(loop) - set(results.names) - writes(statement, *after)
-    late = {name for name in bound if is_read_after(script, name, [loop])}
+    late = {name for name in bound if is_read_after(module, name, [loop])}
     # A loop over the losses counts on; `fit` does not.
     if len(call.args) != 2 or late - (counter_of(loop) if is_exact and after else set()):
         return None
     read = _from_arrays if isinstance(loop.target, ast.Name) else _from_batches
-    trained = read(script, loop, call, results, scripts)
+    trained = read(module, loop, call, results, modules)
     if trained is None:
         return None
     if is_exact:
-        if has_own_steps(scripts):
+        if has_own_steps(modules):
             return None
         tail = tail if not late else None
-        return _with_each(script, trained, tail, [statement] if is_unnamed else after)
-    return _with_means(script, trained, tail) if tail is not None else None
+        return _with_each(module, trained, tail, [statement] if is_unnamed else after)
+    return _with_means(module, trained, tail) if tail is not None else None
 
 
 def _with_each(
-    script: Script, trained: Trained, tail: Tail | None, after: Sequence[ast.stmt]
+    module: Module, trained: Trained, tail: Tail | None, after: Sequence[ast.stmt]
 ) -> Trained | None:
     """Return the same with what needs the numbers of each batch; None where that is unclear."""
-    if not keras_import(script)[0]:
+    if not keras_import(module)[0]:
         return None
     if tail is not None and not tail.sums and not tail.counts:
         return replace(trained, tail=tail, is_exact=True)
     after = [s for s in after if not is_reset(s, trained.model)]
     if tail is not None and not trained.results.names and trained.results.keys:
         return replace(trained, is_exact=True, replay=tuple(after))
-    if not after or not can_replay(script, trained.loop, after, trained.model, trained.results):
+    if not after or not can_replay(module, trained.loop, after, trained.model, trained.results):
         return None
     return replace(trained, is_exact=True, replay=tuple(after))
 
 
-def _with_means(script: Script, trained: Trained, tail: Tail) -> Trained | None:
+def _with_means(module: Module, trained: Trained, tail: Tail) -> Trained | None:
     """Return the same with what shows the means of an epoch; None where `fit` has no such mean."""
     if tail == NO_TAIL:
         return trained
@@ -121,29 +122,29 @@ def _with_means(script: Script, trained: Trained, tail: Tail) -> Trained | None:
     count = ""
     if isinstance(iterated, ast.Call) and dotted(iterated.func) == "range":
         count = ast.unparse(iterated.args[0]) if len(iterated.args) == 1 else ""
-    means = means_of(script, trained.loop, tail, count)
+    means = means_of(module, trained.loop, tail, count)
     return replace(trained, tail=tail, means=means) if means is not None else None
 
 
-def _call_at(script: Script, line: int) -> ast.Call | None:
+def _call_at(module: Module, line: int) -> ast.Call | None:
     """Return the only call at a line that trains on a batch, also under another name."""
     found = [
         c
-        for c in script.all(ast.Call)
-        if c.lineno <= line <= (c.end_lineno or 0) and trained_model(script, c)
+        for c in module.all(ast.Call)
+        if c.lineno <= line <= (c.end_lineno or 0) and trained_model(module, c)
     ]
     return found[0] if len(found) == 1 else None
 
 
 def _from_arrays(
-    script: Script, loop: ast.For, call: ast.Call, results: Results, scripts: Sequence[Script]
+    module: Module, loop: ast.For, call: ast.Call, results: Results, modules: Sequence[Module]
 ) -> Trained | None:
-    model = trained_model(script, call)
-    batches = batches_of(script, loop)
+    model = trained_model(module, call)
+    batches = batches_of(module, loop)
     if batches is None:
         return None
     direct = _direct(batches, call)
-    lines, named = _prepared(batches, direct, script.statement(call), model)
+    lines, named = _prepared(batches, direct, module.statement(call), model)
     if lines is None:
         return None
     parts = [direct.get(dotted(value)) or _whole(batches, value, named) for value in call.args]
@@ -158,7 +159,9 @@ def _from_arrays(
 def _direct(batches: Batches, call: ast.Call) -> dict[str, str]:
     """Return the code of all rows for names of a batch that only the call reads."""
     found: dict[str, str] = {}
-    loads = [n for n in batches.script.all(ast.Name, batches.loop) if isinstance(n.ctx, ast.Load)]
+    loads = [
+        n for n in batches.module.all(ast.Name, within=batches.loop) if isinstance(n.ctx, ast.Load)
+    ]
     for name, value in batches.values.items():
         uses = [n for n in loads if n.id == name]
         code = batches.whole(value)
@@ -195,7 +198,7 @@ def _for_all(batches: Batches, node: ast.AST) -> str:
         code = batches.whole(inner) if isinstance(inner, ast.Subscript) else ""
         if code and isinstance(inner, ast.Subscript):
             found[inner] = code
-    return code_with_replaced(batches.script, node, found)
+    return code_with_replaced(batches.module, node, found)
 
 
 def _whole(batches: Batches, value: ast.expr, named: Sequence[str]) -> str:
@@ -210,10 +213,10 @@ def _whole(batches: Batches, value: ast.expr, named: Sequence[str]) -> str:
 
 
 def _from_batches(
-    script: Script, loop: ast.For, call: ast.Call, results: Results, scripts: Sequence[Script]
+    module: Module, loop: ast.For, call: ast.Call, results: Results, modules: Sequence[Module]
 ) -> Trained | None:
     """Read `for x, y in ds: model.train_on_batch(x, y)`, also over a generator."""
-    statement, model = script.statement(call), trained_model(script, call)
+    statement, model = module.statement(call), trained_model(module, call)
     before = [s for s in loop.body[: loop.body.index(statement)] if not is_reset(s, model)]
     target, batches = counted(loop) or (loop.target, loop.iter)
     if before or not isinstance(target, ast.Tuple) or loop.orelse:
@@ -222,11 +225,11 @@ def _from_batches(
     if names != [dotted(value) for value in call.args] or not all(names):
         return None
     batches = _unconverted(batches)
-    given: tuple[str, ...] = (script.code(batches),)
-    if is_surely_dataset(script, batches):
-        is_random = is_shuffled(script, batches)
+    given: tuple[str, ...] = (module.code(batches),)
+    if is_surely_dataset(module, batches):
+        is_random = is_shuffled(module, batches)
         return Trained(loop, model, "", given, results, is_shuffled=is_random)
-    steps = generator_steps(script, batches, scripts, model)
+    steps = generator_steps(module, batches, modules, model)
     if not steps:
         return None
     given = (*given, f"steps_per_epoch={steps}", "shuffle=False")
@@ -281,11 +284,11 @@ class Trained:
     replay: tuple[ast.stmt, ...] = ()
 
 
-def trained_model(script: Script, call: ast.Call) -> str:
+def trained_model(module: Module, call: ast.Call) -> str:
     """Return the code of the model that a call trains on a batch; nothing for other calls."""
     callee: ast.expr | None = call.func
     if isinstance(callee, ast.Name):
-        callee = only_value(script, scope_of(script, call), callee.id)
+        callee = only_value(module, scope_of(module, call), callee.id)
     is_training = isinstance(callee, ast.Attribute) and callee.attr == "train_on_batch"
     return dotted(callee.value) if is_training else ""  # type: ignore[union-attr]
 
@@ -309,44 +312,44 @@ def _note(trained: Trained) -> str:
     return " ".join(notes)
 
 
-def each_epoch(script: Script, trained: Trained) -> Change | None:
+def each_epoch(module: Module, trained: Trained) -> Change | None:
     """Replace the loop over batches by one call of `fit`."""
-    result = trained.results.from_history(script)
+    result = trained.results.from_history(module)
     after = [result[1]] if result else []
     shown: tuple[Edit, ...] | None = ()
     if trained.means is not None:
-        lines, shown = _shown_means(script, trained.means)
+        lines, shown = _shown_means(module, trained.means)
         after += lines
     if shown is None:
         return None
-    history = f"{history_name(script)} = " if after else ""
-    indent, head = script.indent(trained.loop), ""
+    history = f"{history_name(module)} = " if after else ""
+    indent, head = module.indent(trained.loop), ""
     ends: list[str] = []
     given = [*trained.given, *_verbosity(trained)]
     if trained.replay:
         again_of = replayed if trained.results.names else added_up
-        head, end, again = again_of(script, trained.loop, trained.replay, trained.results)
+        head, end, again = again_of(module, trained.loop, trained.replay, trained.results)
         history, after, ends = "", [again], [end]
     elif trained.is_exact:
         ends = [f'{place}.append(logs["{key}"])' for place, key in trained.tail.lists]
     if trained.is_exact:
-        given.append(callbacks_code(script, trained.model, ends, indent))
+        given.append(callbacks_code(module, trained.model, ends, indent))
     fit = call_code(f"{history}{trained.model}.fit", given, indent)
-    lines = [*_comments(script, trained), *filter(None, [trained.before, head]), fit, *after]
-    edit = script.replace_statements(trained.loop, trained.loop, "\n".join(lines))
+    lines = [*_comments(module, trained), *filter(None, [trained.before, head]), fit, *after]
+    edit = module.replace_statements(trained.loop, trained.loop, "\n".join(lines))
     if edit is None:
         return None
-    imports = keras_import(script)[1] if trained.is_exact else ()
-    edits = (*imports, *_unused(script, trained), *shown, edit)
+    imports = keras_import(module)[1] if trained.is_exact else ()
+    edits = (*imports, *_unused(module, trained), *shown, edit)
     return Change(PER_EPOCH, _class(trained), edits, _note(trained))
 
 
-def _comments(script: Script, trained: Trained) -> list[str]:
+def _comments(module: Module, trained: Trained) -> list[str]:
     """Return the comments of the loop, but for those that are moved with their statements."""
-    found, moved = comments_in(script, trained.loop), trained.replay
+    found, moved = module.comments_in(trained.loop), trained.replay
     if not moved or not trained.results.names:
         return found
-    kept = len(comments_in(script, moved[0], moved[-1])) + comments_above(script, moved[0])
+    kept = len(module.comments_in(moved[0], moved[-1])) + comments_above(module, moved[0])
     return found[: len(found) - kept]
 
 
@@ -354,67 +357,67 @@ def _verbosity(trained: Trained) -> list[str]:
     return [] if is_bar(trained.loop.iter) else ["verbose=0"]
 
 
-def _shown_means(script: Script, means: Means) -> tuple[list[str], tuple[Edit, ...] | None]:
+def _shown_means(module: Module, means: Means) -> tuple[list[str], tuple[Edit, ...] | None]:
     """Return the statements that name the means of an epoch, and the edits that show them."""
-    history = history_name(script)
+    history = history_name(module)
     lines = [f'{name} = {history}.history["{key}"]' for name, key in means.lists]
-    edits: list[Edit | None] = [script.remove(statement) for statement in means.made]
+    edits: list[Edit | None] = [module.remove(statement) for statement in means.made]
     for text, statement, key in means.texts:
         name = f"mean_{key}"
-        if name in script.text:
+        if name in module.text:
             return [], None
         line = f'{name} = {history}.history["{key}"][-1]'
         lines += [line] if line not in lines else []
-        edits.append(_text_edit(script, statement, text, name))
-    is_lost = any(comments_in(script, statement) for statement in means.made)
+        edits.append(_text_edit(module, statement, text, name))
+    is_lost = any(module.comments_in(statement) for statement in means.made)
     made = tuple(edit for edit in edits if edit is not None)
     return lines, made if len(made) == len(edits) and not is_lost else None
 
 
-def _text_edit(script: Script, statement: ast.stmt, text: str, code: str) -> Edit | None:
+def _text_edit(module: Module, statement: ast.stmt, text: str, code: str) -> Edit | None:
     """Put code in the place of a text of one line, also inside a formatted string."""
-    begin, end = script.begin(statement), script.end(statement)
+    begin, end = module.begin(statement), module.end(statement)
     for line in range(begin[0], end[0] + 1):
-        column = script.lines[line - 1].find(text)
+        column = module.lines[line - 1].find(text)
         if column >= 0:
-            return Edit(script.file, (line, column), (line, column + len(text)), code)
+            return Edit(module.path, (line, column), (line, column + len(text)), code)
     return None
 
 
-def _unused(script: Script, trained: Trained) -> tuple[Edit, ...]:
+def _unused(module: Module, trained: Trained) -> tuple[Edit, ...]:
     """Take `step = model.train_on_batch` away where nothing uses that name any more."""
-    called = [c for c in script.all(ast.Call, trained.loop) if trained_model(script, c)]
+    called = [c for c in module.all(ast.Call, within=trained.loop) if trained_model(module, c)]
     name = called[0].func if called else None
     if not isinstance(name, ast.Name):
         return ()
-    uses = [n for n in script.all(ast.Name) if n.id == name.id]
+    uses = [n for n in module.all(ast.Name) if n.id == name.id]
     stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
     if len(uses) != 2 or len(stores) != 1:
         return ()
-    edit = script.remove(script.statement(stores[0]))
+    edit = module.remove(module.statement(stores[0]))
     return (edit,) if edit is not None else ()
 
 
-def all_epochs(script: Script, trained: Trained) -> Change | None:
+def all_epochs(module: Module, trained: Trained) -> Change | None:
     """Replace the loop over epochs, where it does nothing else but print, by one `fit`."""
-    outer = script.parent(trained.loop)
+    outer = module.parent(trained.loop)
     if not isinstance(outer, ast.For) or outer.orelse or trained.is_exact or trained.means:
         return None
     if trained.is_used_up:
         return None
     body = [s for s in outer.body if not is_reset(s, trained.model)]
-    epochs, shown = _count(script, outer), body[1:]
+    epochs, shown = _count(module, outer), body[1:]
     if body[0] is not trained.loop:
         return None
     if not epochs or not all(_is_print(statement) for statement in shown):
         return None
     number = outer.target.id if isinstance(outer.target, ast.Name) else ""
-    if not number or is_read_after(script, number, [outer]):
+    if not number or is_read_after(module, number, [outer]):
         return None
     changed = writes(outer) & reads(parse_code(f"f({', '.join(trained.given)})"))
-    if changed or trained.before or any(trained.results.is_read_outside(script, outer)):
+    if changed or trained.before or any(trained.results.is_read_outside(module, outer)):
         return None
-    report = trained.results.report(script, number, shown)
+    report = trained.results.report(module, number, shown)
     if report is None:
         return None
     function, callbacks = report
@@ -424,24 +427,24 @@ def all_epochs(script: Script, trained: Trained) -> Change | None:
         *_verbosity(trained),
         *([callbacks] if callbacks else []),
     ]
-    fit = call_code(f"{trained.model}.fit", given, script.indent(outer))
-    lines = [*comments_in(script, outer), fit]
-    edit = script.replace_statements(outer, outer, "\n".join(lines))
-    made = placed(script, outer, function, is_function=True) if function else None
+    fit = call_code(f"{trained.model}.fit", given, module.indent(outer))
+    lines = [*module.comments_in(outer), fit]
+    edit = module.replace_statements(outer, outer, "\n".join(lines))
+    made = placed(module, outer, function, is_function=True) if function else None
     if edit is None or (function and made is None):
         return None
-    imports = keras_import(script)[1] if callbacks else ()
-    edits = (*imports, *_unused(script, trained), *([made] if made is not None else []), edit)
+    imports = keras_import(module)[1] if callbacks else ()
+    edits = (*imports, *_unused(module, trained), *([made] if made is not None else []), edit)
     return Change(ALL, _class(trained), edits, _note(trained))
 
 
-def _count(script: Script, outer: ast.For) -> str:
+def _count(module: Module, outer: ast.For) -> str:
     """Return the code of how many turns `for epoch in range(n)` takes; nothing for other loops."""
     call = outer.iter
     is_range = isinstance(call, ast.Call) and dotted(call.func) == "range" and not call.keywords
     if not is_range or not isinstance(call, ast.Call) or len(call.args) != 1:
         return ""
-    return script.code(call.args[0])
+    return module.code(call.args[0])
 
 
 def _is_print(statement: ast.stmt) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.batch_losses import Results
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
     import_path,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     scope_of,
     value_of,
@@ -40,7 +40,7 @@ NO_TAIL = Tail()
 
 
 def tail_of(
-    script: Script, statements: Sequence[ast.stmt], model: str, results: Results
+    module: Module, statements: Sequence[ast.stmt], model: str, results: Results
 ) -> Tail | None:
     """Return what statements do with the results of a batch; None where more than collecting."""
     lists, sums, counts = [], [], []
@@ -59,7 +59,7 @@ def tail_of(
                 return None
             continue
         call = statement.value if isinstance(statement, ast.Expr) else None
-        place = _list(script, call)
+        place = _list(module, call)
         key = _key(call.args[0], results, keys) if place and isinstance(call, ast.Call) else ""
         if not key:
             return None
@@ -88,7 +88,7 @@ def is_reset(statement: ast.stmt, model: str) -> bool:
     return is_call and dotted(call.func) == f"{model}.reset_metrics"  # type: ignore[union-attr]
 
 
-def _list(script: Script, call: ast.expr | None) -> str:
+def _list(module: Module, call: ast.expr | None) -> str:
     """Return the code of the list that a call appends one value to."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return ""
@@ -96,7 +96,7 @@ def _list(script: Script, call: ast.expr | None) -> str:
     place = call.func.value
     is_item = isinstance(place, ast.Subscript) and isinstance(place.slice, ast.Constant)
     name = dotted(place.value if is_item else place)  # type: ignore[attr-defined]
-    return script.code(place) if is_one and name else ""
+    return module.code(place) if is_one and name else ""
 
 
 def _key(value: ast.expr, results: Results, keys: dict[str, str]) -> str:
@@ -133,14 +133,14 @@ class Means:
     texts: tuple[tuple[str, ast.stmt, str], ...]
 
 
-def means_of(script: Script, loop: ast.For, tail: Tail, batch_count: str) -> Means | None:
+def means_of(module: Module, loop: ast.For, tail: Tail, batch_count: str) -> Means | None:
     """Return how sums and lists of losses are shown; None where by more than their mean."""
     made: list[ast.stmt] = []
     names = [*(n for n, _ in (*tail.lists, *tail.sums)), *tail.counts]
     if len(set(names)) != len(names) or not all(name.isidentifier() for name in names):
         return None
     for name in names:
-        first = _first(script, loop, name)
+        first = _first(module, loop, name)
         if first is None:
             return None
         made.append(first)
@@ -149,52 +149,52 @@ def means_of(script: Script, loop: ast.For, tail: Tail, batch_count: str) -> Mea
         return None
     texts: list[tuple[str, ast.stmt, str]] = []
     for name, key in tail.sums:
-        found = _mean_texts(script, loop, name, [*tail.counts, batch_count])
+        found = _mean_texts(module, loop, name, [*tail.counts, batch_count])
         if found is None:
             return None
         texts += [(text, statement, key) for text, statement in found]
-    if not all(_are_means(script, loop, name) for name, _ in tail.lists):
+    if not all(_are_means(module, loop, name) for name, _ in tail.lists):
         return None
-    if not all(_is_divisor(script, loop, name, tail.sums) for name in tail.counts):
+    if not all(_is_divisor(module, loop, name, tail.sums) for name in tail.counts):
         return None
     return Means(tuple(dict.fromkeys(made)), tail.lists, tuple(texts))
 
 
-def _first(script: Script, loop: ast.For, name: str) -> ast.stmt | None:
+def _first(module: Module, loop: ast.For, name: str) -> ast.stmt | None:
     """Return the statement right in front of a loop that makes a name 0 or empty."""
     inside = set(ast.walk(loop))
-    found = [n for n in binders(scope_of(script, loop), name) if n not in inside]
-    statement = script.statement(found[0]) if len(found) == 1 else None
-    value = value_of(script, found[0]) if found else None
+    found = [n for n in binders(scope_of(module, loop), name) if n not in inside]
+    statement = module.statement(found[0]) if len(found) == 1 else None
+    value = value_of(module, found[0]) if found else None
     is_zero = isinstance(value, ast.Constant) and value.value == 0
     is_empty = isinstance(value, ast.List) and not value.elts
-    block = script.block(loop)
+    block = module.block(loop)
     if statement is None or statement not in block or not (is_zero or is_empty):
         return None
     return statement if block.index(statement) < block.index(loop) else None
 
 
-def _loads(script: Script, loop: ast.For, name: str) -> list[ast.Name]:
+def _loads(module: Module, loop: ast.For, name: str) -> list[ast.Name]:
     inside = set(ast.walk(loop))
-    found = [n for n in script.all(ast.Name) if n.id == name and n not in inside]
+    found = [n for n in module.all(ast.Name) if n.id == name and n not in inside]
     return [n for n in found if isinstance(n.ctx, ast.Load)]
 
 
-def _print_around(script: Script, loop: ast.For, node: ast.AST) -> ast.stmt | None:
+def _print_around(module: Module, loop: ast.For, node: ast.AST) -> ast.stmt | None:
     """Return the `print` behind a loop, in the same block, that a node is part of."""
-    statement, block = script.statement(node), script.block(loop)
+    statement, block = module.statement(node), module.block(loop)
     call = statement.value if isinstance(statement, ast.Expr) else None
     is_print = isinstance(call, ast.Call) and dotted(call.func) == "print"
     is_behind = statement in block and block.index(statement) > block.index(loop)
     return statement if is_print and is_behind else None
 
 
-def _are_means(script: Script, loop: ast.For, name: str) -> bool:
+def _are_means(module: Module, loop: ast.For, name: str) -> bool:
     """Tell whether a list is read in prints only, for the mean of its values."""
-    for node in _loads(script, loop, name):
-        call = script.parent(node)
-        path = import_path(script, dotted(call.func)) if isinstance(call, ast.Call) else ""
-        if path != "numpy.mean" or _print_around(script, loop, node) is None:
+    for node in _loads(module, loop, name):
+        call = module.parent(node)
+        path = import_path(module, dotted(call.func)) if isinstance(call, ast.Call) else ""
+        if path != "numpy.mean" or _print_around(module, loop, node) is None:
             return False
         assert isinstance(call, ast.Call)
         if call.args != [node] or call.keywords:
@@ -203,29 +203,29 @@ def _are_means(script: Script, loop: ast.For, name: str) -> bool:
 
 
 def _mean_texts(
-    script: Script, loop: ast.For, name: str, counts: Sequence[str]
+    module: Module, loop: ast.For, name: str, counts: Sequence[str]
 ) -> list[tuple[str, ast.stmt]] | None:
     """Return each `total / count` that is printed; None where a sum is read otherwise."""
     found = []
-    for node in _loads(script, loop, name):
-        mean, statement = script.parent(node), _print_around(script, loop, node)
+    for node in _loads(module, loop, name):
+        mean, statement = module.parent(node), _print_around(module, loop, node)
         is_mean = isinstance(mean, ast.BinOp) and isinstance(mean.op, ast.Div)
         if not is_mean or statement is None or not isinstance(mean, ast.BinOp):
             return None
         count = ast.unparse(mean.right)
         texts = [f"{name} / {count}", f"{name}/{count}"]
-        used = [t for t in texts if script.code(statement).count(t) == 1]
+        used = [t for t in texts if module.code(statement).count(t) == 1]
         if mean.left is not node or count not in counts or len(used) != 1:
             return None
         found.append((used[0], statement))
     return found
 
 
-def _is_divisor(script: Script, loop: ast.For, name: str, sums: Sequence[tuple[str, str]]) -> bool:
+def _is_divisor(module: Module, loop: ast.For, name: str, sums: Sequence[tuple[str, str]]) -> bool:
     """Tell whether a count is read in means only."""
     added = {total for total, _ in sums}
-    for node in _loads(script, loop, name):
-        mean = script.parent(node)
+    for node in _loads(module, loop, name):
+        mean = module.parent(node)
         is_mean = isinstance(mean, ast.BinOp) and isinstance(mean.op, ast.Div)
         if not is_mean or not isinstance(mean, ast.BinOp) or dotted(mean.left) not in added:
             return False
@@ -233,29 +233,29 @@ def _is_divisor(script: Script, loop: ast.For, name: str, sums: Sequence[tuple[s
 
 
 def _tests(loop: ast.For) -> list[ast.AST]:
-    return [n for s in own_nodes(*loop.body) if isinstance(s, ast.If) for n in ast.walk(s)]
+    return [n for s in nodes_in_scope(*loop.body) if isinstance(s, ast.If) for n in ast.walk(s)]
 
 
-def generator_steps(script: Script, value: ast.expr, scripts: Sequence[Script], model: str) -> str:
+def generator_steps(module: Module, value: ast.expr, modules: Sequence[Module], model: str) -> str:
     """Return the code of how many batches a call of a generator yields, where `fit` can take them.
 
     It has to yield pairs of rows, one in each turn of a loop over an array. Nothing if unclear.
     """
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
         return ""
-    found = [f for s in scripts for f in s.all(ast.FunctionDef) if f.name == value.func.id]
+    found = [f for s in modules for f in s.all(ast.FunctionDef) if f.name == value.func.id]
     if len(found) != 1 or found[0].decorator_list or value.keywords:
         return ""
     function = found[0]
-    yields = [n for n in own_nodes(*function.body) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    yields = [n for n in nodes_in_scope(*function.body) if isinstance(n, ast.Yield | ast.YieldFrom)]
     names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     if len(yields) != 1 or model.partition(".")[0] in names or not _is_pair(function, yields[0]):
         return ""
-    return _count(script, function, value, yields[0])
+    return _count(module, function, value, yields[0])
 
 
 def _count(
-    script: Script, function: ast.FunctionDef, call: ast.Call, made: ast.Yield | ast.YieldFrom
+    module: Module, function: ast.FunctionDef, call: ast.Call, made: ast.Yield | ast.YieldFrom
 ) -> str:
     """Return how often `for start in range(0, len(x), size): yield ...` goes round."""
     loop = function.body[-1]
@@ -274,7 +274,7 @@ def _count(
         value = given.get(name)
         if name in own or not isinstance(value, ast.Name | ast.Constant | ast.Attribute):
             return ""
-        codes.append(script.code(value))
+        codes.append(module.code(value))
     return f"(len({codes[0]}) + {codes[1]} - 1) // {codes[1]}"
 
 
@@ -292,7 +292,7 @@ def _is_array(function: ast.FunctionDef, part: ast.expr) -> bool:
     Keras looks at two batches only: padding that differs between batches would fail in a later one.
     """
     if isinstance(part, ast.Name):
-        stores = [n for n in own_nodes(*function.body) if isinstance(n, ast.Assign)]
+        stores = [n for n in nodes_in_scope(*function.body) if isinstance(n, ast.Assign)]
         named = [s for s in stores if any(dotted(target) == part.id for target in s.targets)]
         is_other = any(isinstance(s.value, ast.Name) for s in named)
         is_own = len(named) == 1 and part.id not in parameters(function)

@@ -27,13 +27,13 @@ by `predict-in-loop`. Larger validation batches, `cache()` and
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.batch_size import larger_validation_batch
 from quickfit.causes.host.validation_dominates.edit import (
     seldom_look,
     seldom_loop,
     seldom_validation,
 )
-from quickfit.code.project import Project
+from quickfit.code.batch_size import larger_validation_batch
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import Validation, validation
@@ -139,20 +139,20 @@ def _by_hand(seen: Validation, signals: Signals) -> Fix:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Give `validation_freq` to `fit`, or look at the model on fewer turns of a loop."""
     seen, where = validation(signals), finding.where
-    script = project.script(where.file) if where is not None else None
-    if seen is None or where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if seen is None or where is None or module is None:
         return []
     if seen.way == "epochs":
         epochs = signals.loop.facts.get("epochs")
-        change = seldom_validation(script, where.line, project, epochs)
+        change = seldom_validation(module, where.line, program, epochs)
     elif seen.way == "calls":
-        change = seldom_look(script, where.line, project)
+        change = seldom_look(module, where.line, program)
     else:
-        change = seldom_loop(script, where.line)
-    larger = larger_validation_batch(script, where.line, project)
+        change = seldom_loop(module, where.line)
+    larger = larger_validation_batch(module, where.line, program)
     return [found for found in (larger, change) if found is not None]
 
 

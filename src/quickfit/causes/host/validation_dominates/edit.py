@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from quickfit.causes._shared.train_loops.training_effects import Effect, effect
 from quickfit.code.constants import find_constant
 from quickfit.code.loops import put_under_test, turn_test
-from quickfit.code.module import called_name, keyword_value, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import binders_in_file, call_at, reads_in_file
+from quickfit.code.syntax import called_name, keyword_value, name_of
 from quickfit.findings import Change, FixClass
 
 # They decide by what validation says, and wait while it says nothing.
@@ -26,21 +27,21 @@ PRINTING = ("print", "info", "write", "debug")
 
 
 def seldom_validation(
-    script: Script, line: int, project: Project, epochs: int | None
+    module: Module, line: int, program: Program, epochs: int | None
 ) -> Change | None:
     """Validate after every n-th epoch of `fit`, the last one among them where that is possible."""
-    call = call_at(script, line, "fit")
+    call = call_at(module, line, "fit")
     if call is None or any(keyword.arg is None for keyword in call.keywords):
         return None
     given = keyword_value(call, "validation_freq")
-    before = find_constant(script, given, project) if given is not None else None
+    before = find_constant(module, given, program) if given is not None else None
     if given is not None and (before is None or before.value != 1):
         return None
     every = _interval(epochs)
-    if every < 2 or _needs_every_epoch(project):
+    if every < 2 or _needs_every_epoch(program):
         return None
-    edit = script.with_keyword(call, "validation_freq", str(every))
-    decider = _decider(project)
+    edit = module.with_keyword(call, "validation_freq", str(every))
+    decider = _decider(program)
     if edit is None:
         return None
     note = f" `{decider}` then looks every {every} epochs only." if decider else ""
@@ -62,39 +63,39 @@ def _interval(epochs: int | None) -> int:
     return next(divisors, SELDOM)
 
 
-def _decider(project: Project) -> str:
+def _decider(program: Program) -> str:
     """Return a callback of the project that waits for validation; a custom one counts too."""
-    names = [called_name(call) for script in _scripts(project) for call in script.all(ast.Call)]
+    names = [called_name(call) for module in _scripts(program) for call in module.all(ast.Call)]
     return next((name for name in DECIDERS if name in names), "")
 
 
-def _scripts(project: Project) -> list[Script]:
-    return [s for file in project.files if (s := project.script(file)) is not None]
+def _scripts(program: Program) -> list[Module]:
+    return program.modules()
 
 
-def _needs_every_epoch(project: Project) -> bool:
+def _needs_every_epoch(program: Program) -> bool:
     """Tell whether some code may fail or lie where an epoch has no validation."""
     return any(
-        _is_count_needed(script, node)
-        for script in _scripts(project)
-        for node in script.all(ast.Constant)
-        if isinstance(node.value, str) and "val_" in node.value and not _is_prose(script, node)
-    ) or any(_reads_all(script) for script in _scripts(project))
+        _is_count_needed(module, node)
+        for module in _scripts(program)
+        for node in module.all(ast.Constant)
+        if isinstance(node.value, str) and "val_" in node.value and not _is_prose(module, node)
+    ) or any(_reads_all(module) for module in _scripts(program))
 
 
-def _is_prose(script: Script, node: ast.Constant) -> bool:
-    return isinstance(script.parent(node), ast.Expr) or " " in str(node.value).strip()
+def _is_prose(module: Module, node: ast.Constant) -> bool:
+    return isinstance(module.parent(node), ast.Expr) or " " in str(node.value).strip()
 
 
-def _is_count_needed(script: Script, node: ast.Constant) -> bool:
+def _is_count_needed(module: Module, node: ast.Constant) -> bool:
     """Tell whether a use of `"val_loss"` may need its value for every epoch."""
-    parent = script.parent(node)
+    parent = module.parent(node)
     if isinstance(parent, ast.keyword) and parent.arg == "monitor":
-        owner = script.parent(parent)
+        owner = module.parent(parent)
         return not (isinstance(owner, ast.Call) and called_name(owner) in DECIDERS)
     if not isinstance(parent, ast.Subscript) or "hist" not in name_of(parent.value):
         return True  # `logs["val_loss"]`, a path with `{val_loss}`, a list of names
-    around = script.parent(parent)
+    around = module.parent(parent)
     if isinstance(around, ast.Subscript) and around.value is parent:
         return not _is_last(around.slice)
     is_alone = isinstance(around, ast.Call) and len(around.args) == 1 and not around.keywords
@@ -105,11 +106,11 @@ def _is_last(index: ast.expr) -> bool:
     return isinstance(index, ast.UnaryOp) and ast.unparse(index) == "-1"
 
 
-def _reads_all(script: Script) -> bool:
+def _reads_all(module: Module) -> bool:
     """Tell whether all curves are taken together, as a table of one row per epoch does."""
-    for node in script.all(ast.Attribute):
+    for node in module.all(ast.Attribute):
         if node.attr == "history" and isinstance(node.ctx, ast.Load):
-            parent = script.parent(node)
+            parent = module.parent(node)
             call = parent if isinstance(parent, ast.Call) else None
             if call is not None and called_name(call) in (
                 "DataFrame",
@@ -123,24 +124,24 @@ def _reads_all(script: Script) -> bool:
     return False
 
 
-def seldom_look(script: Script, line: int, project: Project) -> Change | None:
+def seldom_look(module: Module, line: int, program: Program) -> Change | None:
     """Evaluate on every fifth turn of the loop, or call of the hook, that does so by itself."""
-    call = call_at(script, line, *LOOKING)
-    first = script.statement(call) if call is not None else None
+    call = call_at(module, line, *LOOKING)
+    first = module.statement(call) if call is not None else None
     if first is None or not isinstance(first, ast.Expr | ast.Assign):
         return None
     if isinstance(first, ast.Expr) and first.value is not call and not _only_looks(first):
         return None
-    group = _group(script, first)
+    group = _group(module, first)
     if not group:
         return None
-    test = turn_test(script, first, SELDOM)
-    edit = put_under_test(script, group, test) if test is not None else None
+    test = turn_test(module, first, SELDOM)
+    edit = put_under_test(module, group, test) if test is not None else None
     if edit is None:
         return None
-    owner = script.around(first, ast.FunctionDef)
-    is_hook = owner is not None and isinstance(script.parent(owner), ast.ClassDef)
-    worst = effect(project, script, owner) if is_hook and owner is not None else Effect.NONE
+    owner = module.around(first, ast.FunctionDef)
+    is_hook = owner is not None and isinstance(module.parent(owner), ast.ClassDef)
+    worst = effect(program, module, owner) if is_hook and owner is not None else Effect.NONE
     if worst is Effect.CHANGES:
         return None
     # `evaluate` begins the metrics of the training anew, which only a batch's hook would notice.
@@ -153,17 +154,17 @@ def seldom_look(script: Script, line: int, project: Project) -> Change | None:
     )
 
 
-def _group(script: Script, first: ast.stmt) -> list[ast.stmt]:
+def _group(module: Module, first: ast.stmt) -> list[ast.stmt]:
     """Return the statements that only look: the call, and what prints or keeps its result."""
-    block = script.block(first)
+    block = module.block(first)
     group = [first]
     if isinstance(first, ast.Assign):
         names = _targets(first)
         behind = block[block.index(first) + 1 :]
-        while behind and any(_reads(script, behind[0], name) for name in names):
+        while behind and any(_reads(module, behind[0], name) for name in names):
             group.append(behind.pop(0))
             names += _targets(group[-1]) if isinstance(group[-1], ast.Assign) else []
-        if not names or not all(_is_only_in(script, name, group) for name in names):
+        if not names or not all(_is_only_in(module, name, group) for name in names):
             return []
     return group if all(_only_looks(statement) for statement in group[1:]) else []
 
@@ -174,17 +175,17 @@ def _targets(statement: ast.Assign) -> list[str]:
     return names if len(names) == len(parts) else []
 
 
-def _reads(script: Script, statement: ast.stmt, name: str) -> bool:
-    return bool(reads_in_file(script, name, statement))
+def _reads(module: Module, statement: ast.stmt, name: str) -> bool:
+    return bool(reads_in_file(module, name, statement))
 
 
-def _is_only_in(script: Script, name: str, group: list[ast.stmt]) -> bool:
+def _is_only_in(module: Module, name: str, group: list[ast.stmt]) -> bool:
     """Tell whether a name is set and read nowhere but in some statements."""
     inside = [node for statement in group for node in ast.walk(statement)]
     if name == "_":
         return True
-    is_read_inside = all(node in inside for node in reads_in_file(script, name))
-    return is_read_inside and all(node in inside for node in binders_in_file(script, name))
+    is_read_inside = all(node in inside for node in reads_in_file(module, name))
+    return is_read_inside and all(node in inside for node in binders_in_file(module, name))
 
 
 def _only_looks(statement: ast.stmt) -> bool:
@@ -206,24 +207,24 @@ _PRINTING = ("print", "info", "debug")
 _READING = {"result", "float", "numpy", "mean", "round", "reduce_mean", "int", "item", "len", "sum"}
 
 
-def seldom_loop(script: Script, line: int) -> Change | None:
+def seldom_loop(module: Module, line: int) -> Change | None:
     """Validate on every fifth turn, with what prints the results and begins metrics anew."""
-    found = [loop for loop in script.all(ast.For) if loop.lineno == line]
+    found = [loop for loop in module.all(ast.For) if loop.lineno == line]
     loop = found[0] if len(found) == 1 and not found[0].orelse else None
-    around = script.parent(loop) if loop is not None else None
+    around = module.parent(loop) if loop is not None else None
     if loop is None or not isinstance(around, ast.For):
         return None
-    group = _loop_group(script, loop)
+    group = _loop_group(module, loop)
     if (
         not group
         or _leaves(group)
-        or not all(_is_only_here(script, n, group, around) for n in _set(group))
+        or not all(_is_only_here(module, n, group, around) for n in _set(group))
     ):
         return None
     if _changes_something(loop):
         return None
-    test = turn_test(script, loop, SELDOM)
-    edit = put_under_test(script, group, test) if test is not None else None
+    test = turn_test(module, loop, SELDOM)
+    edit = put_under_test(module, group, test) if test is not None else None
     if edit is None:
         return None
     return Change(
@@ -234,14 +235,14 @@ def seldom_loop(script: Script, line: int) -> Change | None:
     )
 
 
-def _loop_group(script: Script, loop: ast.For) -> list[ast.stmt]:
+def _loop_group(module: Module, loop: ast.For) -> list[ast.stmt]:
     """Return the loop and the statements behind it that read, print or reset its results."""
-    block = script.block(loop)
+    block = module.block(loop)
     group: list[ast.stmt] = [loop]
     others = [s for s in block if isinstance(s, ast.For | ast.While) and s is not loop]
     # What training uses too, such as the model, says nothing about validation.
-    used, shared = _used(script, [loop]), _used(script, others)
-    if used & shared & _metrics(script):
+    used, shared = _used(module, [loop]), _used(module, others)
+    if used & shared & _metrics(module):
         return []  # what is printed then would be the training's
     own = used - shared
     behind = block[block.index(loop) + 1 :]
@@ -251,16 +252,16 @@ def _loop_group(script: Script, loop: ast.For) -> list[ast.stmt]:
     return [] if any(_names([statement]) & own for statement in behind) else group
 
 
-def _metrics(script: Script) -> set[str]:
+def _metrics(module: Module) -> set[str]:
     """Return the names whose results are asked for."""
-    reads = [n for n in script.all(ast.Attribute) if n.attr in ("result", "update_state")]
+    reads = [n for n in module.all(ast.Attribute) if n.attr in ("result", "update_state")]
     return {name_of(node.value) for node in reads}
 
 
-def _used(script: Script, group: Sequence[ast.stmt]) -> set[str]:
+def _used(module: Module, group: Sequence[ast.stmt]) -> set[str]:
     """Return the names in statements, and in the functions of the file that they call."""
     calls = {called_name(n) for s in group for n in ast.walk(s) if isinstance(n, ast.Call)}
-    functions = [f for f in script.all(ast.FunctionDef) if f.name in calls]
+    functions = [f for f in module.all(ast.FunctionDef) if f.name in calls]
     return _names([*group, *functions])
 
 
@@ -308,30 +309,30 @@ def _changes_something(loop: ast.For) -> bool:
     return is_set or any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes) or bool(sums)
 
 
-def _is_only_here(script: Script, name: str, group: list[ast.stmt], around: ast.For) -> bool:
+def _is_only_here(module: Module, name: str, group: list[ast.stmt], around: ast.For) -> bool:
     """Tell whether nothing else reads a value that the group gives to a name.
 
     Another statement of the loop around may use the name, if it sets it first, as `for x, y in`
     does; so may functions, which have names of their own.
     """
-    for node in script.all(ast.Name):
+    for node in module.all(ast.Name):
         if node.id != name or not isinstance(node.ctx, ast.Load):
             continue
-        if any(script.is_in(node, statement) for statement in group):
+        if any(module.is_in(node, statement) for statement in group):
             continue
-        if script.around(node, ast.FunctionDef) is not script.around(around, ast.FunctionDef):
+        if module.around(node, ast.FunctionDef) is not module.around(around, ast.FunctionDef):
             continue
-        if not _sets_first(script, node, around):
+        if not _sets_first(module, node, around):
             return False
     return True
 
 
-def _sets_first(script: Script, node: ast.Name, around: ast.For) -> bool:
+def _sets_first(module: Module, node: ast.Name, around: ast.For) -> bool:
     """Tell whether a name is read inside a loop, within the one around, that sets it each turn."""
-    loop = script.around(node, ast.For)
+    loop = module.around(node, ast.For)
     while loop is not None and loop is not around:
         targets = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
-        if node.id in targets and not script.is_in(node, loop.iter):
-            return script.is_in(loop, around)
-        loop = script.around(loop, ast.For)
+        if node.id in targets and not module.is_in(node, loop.iter):
+            return module.is_in(loop, around)
+        loop = module.around(loop, ast.For)
     return False

@@ -34,7 +34,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.causes.input.dataset_rebuilt_per_epoch.edit import built_once
 from quickfit.causes.input.dataset_rebuilt_per_epoch.run import Rebuilt, between_epochs_s, rebuilt
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
@@ -149,14 +149,14 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Move what builds the pipeline out of the loop."""
     where, (top, _) = finding.where, written(signals)
-    scripts = [script for file in project.files if (script := project.script(file)) is not None]
+    modules = program.modules()
     if where is None:
         return []
     is_random = top is None or not is_steady(signals, top)
-    change = built_once(scripts, file=where.file, line=where.line, is_random=is_random)
+    change = built_once(modules, file=where.file, line=where.line, is_random=is_random)
     return [change] if change is not None else []
 
 

@@ -9,8 +9,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from quickfit.code.datasets import METHODS
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import may_bind, only_binding, parameters, target_of, value_of_statement
+from quickfit.code.syntax import name_of
 from quickfit.findings import Change, Edit, FixClass
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -21,19 +22,19 @@ _NAMES = ("dataset", "ds", "training_data", "epoch_data")
 
 
 def built_once(
-    scripts: Sequence[Script], *, file: str, line: int, is_random: bool
+    modules: Sequence[Module], *, file: str, line: int, is_random: bool
 ) -> Change | None:
     """Return the change that moves the dataset built at a line out of the loop around it."""
-    script = next((script for script in scripts if script.file == file), None)
-    statement = _statement_at(script, line) if script is not None else None
-    if script is None or statement is None:
+    module = next((module for module in modules if module.path == file), None)
+    statement = _statement_at(module, line) if module is not None else None
+    if module is None or statement is None:
         return None
     if target_of(statement) is None:
-        edits = _moved_call(scripts, script, statement)
-    elif _loop_around(script, statement) is not None:
-        edits = _moved_statements(scripts, script, statement)
+        edits = _moved_call(modules, module, statement)
+    elif _loop_around(module, statement) is not None:
+        edits = _moved_statements(modules, module, statement)
     else:
-        edits = _moved_to_caller(scripts, script, statement)
+        edits = _moved_to_caller(modules, module, statement)
     if edits is None:
         return None
     return Change(
@@ -46,11 +47,11 @@ def built_once(
     )
 
 
-def _statement_at(script: Script, line: int) -> ast.stmt | None:
+def _statement_at(module: Module, line: int) -> ast.stmt | None:
     """Return the innermost statement that begins at a line or spans it."""
     found = [
         node
-        for node in ast.walk(script.tree)
+        for node in ast.walk(module.tree)
         if isinstance(node, ast.stmt) and node.lineno <= line <= _header_end(node)
     ]
     return max(found, key=lambda node: node.lineno, default=None)
@@ -68,29 +69,29 @@ def _header_end(node: ast.stmt) -> int:
 
 
 def _moved_statements(
-    scripts: Sequence[Script], script: Script, statement: ast.stmt
+    modules: Sequence[Module], module: Module, statement: ast.stmt
 ) -> tuple[Edit, ...] | None:
-    loop = _loop_around(script, statement)
-    group = _group(script, statement)
-    if loop is None or group is None or script.block(statement) is not loop.body:
+    loop = _loop_around(module, statement)
+    group = _group(module, statement)
+    if loop is None or group is None or module.block(statement) is not loop.body:
         return None
     name = target_of(statement) or ""
     header = loop.target if isinstance(loop, ast.For | ast.AsyncFor) else loop.test
-    if may_bind(header, name) or _is_named_before(script, loop, group[0], name):
+    if may_bind(header, name) or _is_named_before(module, loop, group[0], name):
         return None
-    if not is_settled(scripts, script, [loop], _values(group), own=name):
+    if not is_settled(modules, module, [loop], _values(group), own=name):
         return None
-    return _cut(script, group, loop)
+    return _cut(module, group, loop)
 
 
-def _group(script: Script, statement: ast.stmt) -> list[ast.stmt] | None:
+def _group(module: Module, statement: ast.stmt) -> list[ast.stmt] | None:
     """Return the statements, one after the other, that build a dataset under one name."""
-    name, block = target_of(statement), script.block(statement)
+    name, block = target_of(statement), module.block(statement)
     storing = [s for s in block if name is not None and may_bind(s, name)]
     if not storing:
         return None
     group = block[block.index(storing[0]) : block.index(storing[-1]) + 1]
-    is_whole = all(target_of(s) == name and script.is_alone(s) for s in group)
+    is_whole = all(target_of(s) == name and module.is_alone(s) for s in group)
     return group if is_whole and len(group) < len(block) else None
 
 
@@ -98,27 +99,27 @@ def _values(group: Sequence[ast.stmt]) -> list[ast.expr]:
     return [value for s in group if (value := value_of_statement(s)) is not None]
 
 
-def _cut(script: Script, group: Sequence[ast.stmt], loop: Loop) -> tuple[Edit, ...] | None:
+def _cut(module: Module, group: Sequence[ast.stmt], loop: Loop) -> tuple[Edit, ...] | None:
     """Return the edits that move statements, with the comments above them, before a loop."""
-    begin, end = script.begin(group[0])[0], script.end(group[-1])[0]
-    while script.lines[begin - 2].startswith(script.indent(group[0]) + "#"):
+    begin, end = module.begin(group[0])[0], module.end(group[-1])[0]
+    while module.lines[begin - 2].startswith(module.indent(group[0]) + "#"):
         begin -= 1
-    code = textwrap.dedent("\n".join(script.lines[begin - 1 : end]))
-    added = script.insert_before(loop, code)
-    while group[0] is script.block(group[0])[0] and not script.lines[end].strip():
+    code = textwrap.dedent("\n".join(module.lines[begin - 1 : end]))
+    added = module.insert_before(loop, code)
+    while group[0] is module.block(group[0])[0] and not module.lines[end].strip():
         end += 1  # a block does not begin with an empty line
-    return (added, Edit(script.file, (begin, 0), (end + 1, 0), "")) if added is not None else None
+    return (added, Edit(module.path, (begin, 0), (end + 1, 0), "")) if added is not None else None
 
 
-def _is_named_before(script: Script, within: ast.AST, first: ast.stmt, name: str) -> bool:
+def _is_named_before(module: Module, within: ast.AST, first: ast.stmt, name: str) -> bool:
     """Tell whether a name comes up before a statement: a turn may read what one before left."""
-    inside = [n for n in script.all(ast.Name, within) if n.id == name]
-    return any(script.begin(node) < script.begin(first) for node in inside)
+    inside = [n for n in module.all(ast.Name, within=within) if n.id == name]
+    return any(module.begin(node) < module.begin(first) for node in inside)
 
 
-def _loop_around(script: Script, node: ast.AST) -> Loop | None:
+def _loop_around(module: Module, node: ast.AST) -> Loop | None:
     """Return the loop of the same function that a node stands in."""
-    found = script.around(
+    found = module.around(
         node, *_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module
     )
     return found if isinstance(found, Loop) else None
@@ -128,29 +129,29 @@ def _loop_around(script: Script, node: ast.AST) -> Loop | None:
 
 
 def _moved_to_caller(
-    scripts: Sequence[Script], script: Script, statement: ast.stmt
+    modules: Sequence[Module], module: Module, statement: ast.stmt
 ) -> tuple[Edit, ...] | None:
     """Let the caller build the dataset, and give it to the function as one more argument."""
-    function, group = script.parent(statement), _group(script, statement)
+    function, group = module.parent(statement), _group(module, statement)
     if not isinstance(function, ast.FunctionDef) or group is None:
         return None
-    name, call = target_of(statement) or "", _only_call(scripts, script, function)
-    loop = _loop_around(script, call) if call is not None else None
-    if call is None or loop is None or _is_named_before(script, function, group[0], name):
+    name, call = target_of(statement) or "", _only_call(modules, module, function)
+    loop = _loop_around(module, call) if call is not None else None
+    if call is None or loop is None or _is_named_before(module, function, group[0], name):
         return None
-    outside = [n for n in script.all(ast.Name) if n.id == name]
-    outside = [n for n in outside if script.around(n, ast.FunctionDef) is not function]
+    outside = [n for n in module.all(ast.Name) if n.id == name]
+    outside = [n for n in outside if module.around(n, ast.FunctionDef) is not function]
     values = _values(group)
     read = {n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name)}
     local = set(parameters(function)) | {target_of(s) for s in function.body} - {name}
     if outside or read & local:
         return None
-    if not is_settled(scripts, script, [loop, function], values, own=name):
+    if not is_settled(modules, module, [loop, function], values, own=name):
         return None
-    moved = _cut(script, group, loop)
+    moved = _cut(module, group, loop)
     given = (
-        _with_one_more(script, function.args.args, name),
-        _with_one_more(script, call.args, name),
+        _with_one_more(module, function.args.args, name),
+        _with_one_more(module, call.args, name),
     )
     if moved is None or given[0] is None or given[1] is None:
         return None
@@ -158,23 +159,23 @@ def _moved_to_caller(
 
 
 def _only_call(
-    scripts: Sequence[Script], script: Script, function: ast.FunctionDef
+    modules: Sequence[Module], module: Module, function: ast.FunctionDef
 ) -> ast.Call | None:
     """Return the only place of all files that names a function, if it is a plain call of it."""
     args = function.args
-    if script.parent(function) is not script.tree or function.decorator_list or args.defaults:
+    if module.parent(function) is not module.tree or function.decorator_list or args.defaults:
         return None
     if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
         return None
     places = [
         (other, node)
-        for other in scripts
+        for other in modules
         for node in ast.walk(other.tree)
         if _names_it(node, function.name)
     ]
-    if len(places) != 1 or places[0][0] is not script:
+    if len(places) != 1 or places[0][0] is not module:
         return None
-    call = script.parent(places[0][1])
+    call = module.parent(places[0][1])
     is_plain = isinstance(call, ast.Call) and call.func is places[0][1] and not call.keywords
     if not is_plain or not isinstance(call, ast.Call) or len(call.args) != len(args.args):
         return None
@@ -187,34 +188,34 @@ def _names_it(node: ast.AST, name: str) -> bool:
     return getattr(node, "id", "") == name or getattr(node, "attr", "") == name
 
 
-def _with_one_more(script: Script, given: Sequence[ast.AST], name: str) -> Edit | None:
+def _with_one_more(module: Module, given: Sequence[ast.AST], name: str) -> Edit | None:
     """Return the edit that adds a name behind the last argument."""
     if not given:
         return None
-    place = script.end(given[-1])
-    return Edit(script.file, place, place, f", {name}")
+    place = module.end(given[-1])
+    return Edit(module.path, place, place, f", {name}")
 
 
 # -- `for x, y in make_dataset():` in the loop -------------------------------------------------
 
 
 def _moved_call(
-    scripts: Sequence[Script], script: Script, statement: ast.stmt
+    modules: Sequence[Module], module: Module, statement: ast.stmt
 ) -> tuple[Edit, ...] | None:
-    loop, call = _loop_around(script, statement), _given(statement)
+    loop, call = _loop_around(module, statement), _given(statement)
     if loop is None or call is None or statement not in loop.body or not call.func:
         return None
-    if not is_settled(scripts, script, [loop], [call], own=""):
+    if not is_settled(modules, module, [loop], [call], own=""):
         return None
-    used = {n.id for n in script.all(ast.Name)} | {
-        arg for function in script.all(ast.FunctionDef) for arg in parameters(function)
+    used = {n.id for n in module.all(ast.Name)} | {
+        arg for function in module.all(ast.FunctionDef) for arg in parameters(function)
     }
     name = next((name for name in _NAMES if name not in used), None)
-    code = textwrap.dedent(script.code(call))
-    added = script.insert_before(loop, f"{name} = {code}") if name is not None else None
+    code = textwrap.dedent(module.code(call))
+    added = module.insert_before(loop, f"{name} = {code}") if name is not None else None
     if added is None or name is None or "\n" in code:
         return None
-    return added, script.replace(call, name)
+    return added, module.replace(call, name)
 
 
 def _given(statement: ast.stmt) -> ast.Call | None:
@@ -233,11 +234,7 @@ def _given(statement: ast.stmt) -> ast.Call | None:
 
 
 def _is_call(node: ast.AST, names: Sequence[str]) -> bool:
-    return isinstance(node, ast.Call) and _last_name(node.func) in names
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return isinstance(node, ast.Call) and name_of(node.func) in names
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -253,8 +250,8 @@ _LIBRARIES = ("tf", "tensorflow", "np", "numpy", "os", "keras", "ops", "glob", "
 
 
 def is_settled(
-    scripts: Sequence[Script],
-    script: Script,
+    modules: Sequence[Module],
+    module: Module,
     turns: Sequence[ast.AST],
     values: Sequence[ast.expr],
     *,
@@ -269,7 +266,7 @@ def is_settled(
         values: the expressions that build the dataset.
         own: the name that they build it under, if they do so in steps.
     """
-    functions = _functions(scripts)
+    functions = _functions(modules)
     code = _code(values, functions)
     if code is None or not all(_is_plain(node, functions) for node in code):
         return False
@@ -277,20 +274,22 @@ def is_settled(
         return False
     read = set().union(*(_read(node) for node in code)) - {own}
     attributes = {n.attr for node in code for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    if any(_gives_anew(script, turn, read, attributes) for turn in turns):
+    if any(_gives_anew(module, turn, read, attributes) for turn in turns):
         return False
-    fixed = _modules(script) | set(functions) | _constants(script, read) | set(dir(builtins))
+    fixed = _modules(module) | set(functions) | _constants(module, read) | set(dir(builtins))
     # What else a turn does with them may change what they hold.
     moved = {node for value in values for node in ast.walk(value)}
-    named = [node for turn in turns for node in script.all(ast.Name, turn) if node not in moved]
+    named = [
+        node for turn in turns for node in module.all(ast.Name, within=turn) if node not in moved
+    ]
     return not any(node.id in read - fixed for node in named)
 
 
-def _functions(scripts: Sequence[Script]) -> dict[str, list[Function]]:
+def _functions(modules: Sequence[Module]) -> dict[str, list[Function]]:
     """Return the functions of all files, by their names."""
     found: dict[str, list[Function]] = {}
-    for script in scripts:
-        for function in script.all(ast.FunctionDef):
+    for module in modules:
+        for function in module.all(ast.FunctionDef):
             if function.name not in METHODS:
                 found.setdefault(function.name, []).append(function)
     return found
@@ -374,27 +373,27 @@ def _is_plain_call(
     return root in _LIBRARIES or last in METHODS or last in functions or not is_builder
 
 
-def _modules(script: Script) -> set[str]:
+def _modules(module: Module) -> set[str]:
     """Return the names that a file imports."""
     imports: list[ast.Import | ast.ImportFrom] = [
-        *script.all(ast.Import),
-        *script.all(ast.ImportFrom),
+        *module.all(ast.Import),
+        *module.all(ast.ImportFrom),
     ]
     aliases = [alias for node in imports for alias in node.names]
     return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
 
 
-def _constants(script: Script, names: set[str]) -> set[str]:
+def _constants(module: Module, names: set[str]) -> set[str]:
     """Return the names that stand for a number or a text in the whole file."""
     found = set()
-    for node in script.all(ast.Name):
-        statement = only_binding(script, node) if node.id in names else None
+    for node in module.all(ast.Name):
+        statement = only_binding(module, node) if node.id in names else None
         if statement is not None and isinstance(value_of_statement(statement), ast.Constant):
             found.add(node.id)
     return found
 
 
-def _gives_anew(script: Script, turn: ast.AST, names: set[str], attributes: set[str]) -> bool:
+def _gives_anew(module: Module, turn: ast.AST, names: set[str], attributes: set[str]) -> bool:
     """Tell whether a turn gives one of some names, or attributes, another value."""
-    changed = [n for n in script.all(ast.Attribute, turn) if not isinstance(n.ctx, ast.Load)]
+    changed = [n for n in module.all(ast.Attribute, within=turn) if not isinstance(n.ctx, ast.Load)]
     return any(may_bind(turn, name) for name in names) or any(n.attr in attributes for n in changed)

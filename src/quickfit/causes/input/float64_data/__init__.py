@@ -27,10 +27,10 @@ gains nothing; neither is reported.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.input.float64_data.edit import single_data, single_policy
 from quickfit.causes.input.float64_data.run import asking_line, compute_s, products
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain
@@ -86,23 +86,13 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to compute in float32."""
-    return Fix(
-        title="Compute in float32",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Rounding differs from the seventh digit on; accuracy does not, in nearly all models.",
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Remove the setting of float64, or make the arrays of the datasets float32."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    change = single_policy(script, where.line, project) or single_data(project)
+    change = single_policy(module, where.line, program) or single_data(program)
     return [change] if change is not None else []
 
 
@@ -110,6 +100,10 @@ CAUSE = Cause(
     title="Computing in double precision",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Compute in float32",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="Rounding differs from the seventh digit on; accuracy does not, in nearly all models.",
+    ),
     changes=changes,
 )

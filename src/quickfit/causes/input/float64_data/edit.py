@@ -6,9 +6,10 @@ import ast
 from enum import Enum
 
 from quickfit.code.arrays import bindings_near
-from quickfit.code.module import called_name, keyword_value, name_of
-from quickfit.code.project import Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
 from quickfit.code.scopes import call_at, imported_from_project
+from quickfit.code.syntax import called_name, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 SETTERS = ("set_floatx", "set_dtype_policy", "set_global_policy")
@@ -17,18 +18,18 @@ _TENSORS = ("Variable", "constant", "convert_to_tensor", "from_generator", "py_f
 NOTE = "Rounding differs from the seventh digit on; accuracy does not, in nearly all models."
 
 
-def single_policy(script: Script, line: int, project: Project) -> Change | None:
+def single_policy(module: Module, line: int, program: Program) -> Change | None:
     """Leave Keras's precision as it is: float32."""
-    call = call_at(script, line, *SETTERS)
+    call = call_at(module, line, *SETTERS)
     if call is None or len(call.args) != 1 or call.keywords:
         return None
     value = call.args[0]
     if not isinstance(value, ast.Constant) or value.value != "float64":
         return None
     # A loop of one's own, or a tensor of a fixed type, would meet float32 unprepared.
-    if len(_mentions(project)) != 1 or _has(project, "GradientTape", *_TENSORS):
+    if len(_mentions(program)) != 1 or _has(program, "GradientTape", *_TENSORS):
         return None
-    return _change((_without(script, call, value),))
+    return _change((_without(module, call, value),))
 
 
 def _change(edits: tuple[Edit, ...]) -> Change:
@@ -40,23 +41,23 @@ def _change(edits: tuple[Edit, ...]) -> Change:
     )
 
 
-def _without(script: Script, call: ast.Call, value: ast.Constant) -> Edit:
+def _without(module: Module, call: ast.Call, value: ast.Constant) -> Edit:
     """Return the edit that removes the call; where a comment belongs to it, its value changes."""
-    statement = script.statement(call)
-    line = script.begin(statement)[0]
-    is_told = script.has_comment(statement, statement) or (
-        line > 1 and script.lines[line - 2].strip().startswith("#")
+    statement = module.statement(call)
+    line = module.begin(statement)[0]
+    is_told = module.has_comment(statement, statement) or (
+        line > 1 and module.lines[line - 2].strip().startswith("#")
     )
     is_whole = isinstance(statement, ast.Expr) and statement.value is call
-    if is_told or not is_whole or len(script.block(statement)) == 1:
-        quote = script.code(value)[0]
-        return script.replace(value, f"{quote}float32{quote}")
-    return script.remove(statement) or script.replace(value, '"float32"')
+    if is_told or not is_whole or len(module.block(statement)) == 1:
+        quote = module.code(value)[0]
+        return module.replace(value, f"{quote}float32{quote}")
+    return module.remove(statement) or module.replace(value, '"float32"')
 
 
-def _mentions(project: Project) -> list[ast.AST]:
+def _mentions(program: Program) -> list[ast.AST]:
     """Return every place of the code that names double precision."""
-    nodes = [n for script in _scripts(project) for n in ast.walk(script.tree)]
+    nodes = [n for module in _scripts(program) for n in ast.walk(module.tree)]
     texts: list[ast.AST] = [n for n in nodes if isinstance(n, ast.Constant) and _is_double(n.value)]
     names = [n for n in nodes if isinstance(n, ast.Attribute) or _is_imported_type(n)]
     return [*texts, *(n for n in names if isinstance(n, ast.expr) and _is_double(name_of(n)))]
@@ -70,32 +71,32 @@ def _is_double(text: object) -> bool:
     return text in ("float64", "double", "complex128")
 
 
-def _has(project: Project, *names: str) -> bool:
+def _has(program: Program, *names: str) -> bool:
     """Tell whether one of some functions is called, without a type that it is given."""
-    calls = [call for script in _scripts(project) for call in script.all(ast.Call)]
+    calls = [call for module in _scripts(program) for call in module.all(ast.Call)]
     return any(called_name(call) in names for call in calls)
 
 
-def _scripts(project: Project) -> list[Script]:
-    return [s for file in project.files if (s := project.script(file)) is not None]
+def _scripts(program: Program) -> list[Module]:
+    return program.modules()
 
 
-def single_data(project: Project) -> Change | None:
+def single_data(program: Program) -> Change | None:
     """Make the arrays of the datasets float32, where everything else follows their type."""
-    if _mentions(project) or _has(project, *SETTERS) or not _all_follow(project):
+    if _mentions(program) or _has(program, *SETTERS) or not _all_follow(program):
         return None
-    edits = [_cast(script, call) for script, call in Doubles(project).find()]
+    edits = [_cast(module, call) for module, call in Doubles(program).find()]
     return _change(tuple(dict.fromkeys(edits))) if edits else None
 
 
-def _cast(script: Script, call: ast.Call) -> Edit:
-    place = script.end(call)
-    return Edit(script.file, place, place, '.astype("float32")')
+def _cast(module: Module, call: ast.Call) -> Edit:
+    place = module.end(call)
+    return Edit(module.path, place, place, '.astype("float32")')
 
 
-def _all_follow(project: Project) -> bool:
+def _all_follow(program: Program) -> bool:
     """Tell whether tensors that the script makes itself take their type from the data."""
-    calls = [call for script in _scripts(project) for call in script.all(ast.Call)]
+    calls = [call for module in _scripts(program) for call in module.all(ast.Call)]
     return all(_follows(call) for call in calls if called_name(call) in _TENSORS)
 
 
@@ -117,7 +118,7 @@ def _is_tensorflow(call: ast.Call) -> bool:
     return is_typed and isinstance(root, ast.Name) and root.id in ("tf", "tensorflow")
 
 
-Source = tuple[Script, ast.Call]
+Source = tuple[Module, ast.Call]
 # Calls of NumPy that make float64, unless they are told otherwise, and the position of the size
 # without which they make one number.
 _MAKERS = {"normal": 2, "uniform": 2, "laplace": 2, "gamma": 2, "beta": 2, "exponential": 1}
@@ -148,65 +149,64 @@ class Kind(Enum):
 class Doubles:
     """The calls that make the arrays of all datasets in double precision."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, program: Program) -> None:
+        self._program = program
         self._kinds: dict[ast.AST, Kind] = {}
         self._sources: list[Source] = []
 
     def find(self) -> list[Source]:
         """Return the calls; none where some array cannot be followed."""
         entries = [
-            (script, call)
-            for file in self._project.files
-            if (script := self._project.script(file)) is not None
-            for call in script.all(ast.Call)
+            (module, call)
+            for module in self._program.modules()
+            for call in module.all(ast.Call)
             if called_name(call) in ENTRIES and call.args
         ]
         kinds = [kind for s, call in entries for kind in self._of_parts(s, call.args[0])]
         return [] if Kind.UNKNOWN in kinds else self._sources
 
-    def _of_parts(self, script: Script, value: ast.expr) -> list[Kind]:
+    def _of_parts(self, module: Module, value: ast.expr) -> list[Kind]:
         """Return the kinds of the arrays that an element of a dataset is made of."""
         if isinstance(value, ast.Tuple | ast.Dict):
             parts = value.elts if isinstance(value, ast.Tuple) else value.values
-            return [self._of(script, part) for part in parts]
-        return [self._of(script, value)]
+            return [self._of(module, part) for part in parts]
+        return [self._of(module, value)]
 
-    def _of(self, script: Script, value: ast.expr) -> Kind:
+    def _of(self, module: Module, value: ast.expr) -> Kind:
         """Return the kind of a value, and keep the calls that make it."""
         if value not in self._kinds:
             self._kinds[value] = Kind.FLOAT  # of a name that is made from itself
-            self._kinds[value] = self._looked_at(script, value)
+            self._kinds[value] = self._looked_at(module, value)
         return self._kinds[value]
 
-    def _looked_at(self, script: Script, value: ast.expr) -> Kind:
+    def _looked_at(self, module: Module, value: ast.expr) -> Kind:
         if isinstance(value, ast.Compare):
             return Kind.WHOLE
         if isinstance(value, ast.Tuple | ast.List):
-            return self._same(script, value.elts)
+            return self._same(module, value.elts)
         if isinstance(value, ast.BinOp):
             sides = [s for s in (value.left, value.right) if not _is_number(s)]
-            kind = self._same(script, sides)
+            kind = self._same(module, sides)
             return kind if kind is Kind.FLOAT else Kind.UNKNOWN
         if isinstance(value, ast.Subscript):
-            return self._of(script, value.value)
+            return self._of(module, value.value)
         if isinstance(value, ast.UnaryOp):
-            return self._of(script, value.operand)
+            return self._of(module, value.operand)
         if isinstance(value, ast.Name):
-            return self._of_name(script, value)
-        return self._of_call(script, value) if isinstance(value, ast.Call) else Kind.UNKNOWN
+            return self._of_name(module, value)
+        return self._of_call(module, value) if isinstance(value, ast.Call) else Kind.UNKNOWN
 
-    def _same(self, script: Script, values: list[ast.expr]) -> Kind:
+    def _same(self, module: Module, values: list[ast.expr]) -> Kind:
         """Return the kind that all of some values have."""
-        kinds = {self._of(script, value) for value in values}
+        kinds = {self._of(module, value) for value in values}
         return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
 
-    def _of_name(self, script: Script, name: ast.Name) -> Kind:
-        values = [_bound(script, node) for node in bindings_near(script, name)]
+    def _of_name(self, module: Module, name: ast.Name) -> Kind:
+        values = [_bound(module, node) for node in bindings_near(module, name)]
         known = [value for value in values if value is not None]
-        return self._same(script, known) if len(known) == len(values) else Kind.UNKNOWN
+        return self._same(module, known) if len(known) == len(values) else Kind.UNKNOWN
 
-    def _of_call(self, script: Script, call: ast.Call) -> Kind:
+    def _of_call(self, module: Module, call: ast.Call) -> Kind:
         name, is_method = called_name(call), isinstance(call.func, ast.Attribute)
         given = keyword_value(call, "dtype")
         if name == "astype" and call.args:
@@ -214,20 +214,20 @@ class Doubles:
         if given is not None or any(_names(arg) & _SINGLE for arg in call.args):
             return _written_kind(given if given is not None else call)
         if name in _MAKERS and is_method:
-            self._sources.append((script, call))
+            self._sources.append((module, call))
             is_array = len(call.args) > _MAKERS[name] or keyword_value(call, "size") is not None
             return Kind.FLOAT if is_array else Kind.UNKNOWN
         if name in (*_KEEPING, *_MOVING) and is_method:
-            kind = self._same(script, _arrays(call))
+            kind = self._same(module, _arrays(call))
             return kind if kind is Kind.FLOAT or name in _MOVING else Kind.UNKNOWN
-        return Kind.WHOLE if name in _WHOLE and is_method else self._of_function(script, call)
+        return Kind.WHOLE if name in _WHOLE and is_method else self._of_function(module, call)
 
-    def _of_function(self, script: Script, call: ast.Call) -> Kind:
+    def _of_function(self, module: Module, call: ast.Call) -> Kind:
         """Return the kind of what a function of the project returns."""
         if not isinstance(call.func, ast.Name):
             return Kind.UNKNOWN
-        owner, name = imported_from_project(script, call.func.id, self._project) or (
-            script,
+        owner, name = imported_from_project(module, call.func.id, self._program) or (
+            module,
             call.func.id,
         )
         functions = [f for f in owner.all(ast.FunctionDef) if f.name == name]
@@ -238,14 +238,14 @@ class Doubles:
         return Kind.UNKNOWN if Kind.UNKNOWN in kinds else kinds[0]
 
 
-def _bound(script: Script, node: ast.AST) -> ast.expr | None:
+def _bound(module: Module, node: ast.AST) -> ast.expr | None:
     """Return the value that a place binds to its name."""
-    parent = script.parent(node)
+    parent = module.parent(node)
     if isinstance(parent, ast.Assign) and parent.targets == [node]:
         return parent.value
     if isinstance(parent, ast.AugAssign):
         return None if isinstance(parent.value, ast.Constant) else parent.value
-    assign = script.parent(parent) if isinstance(parent, ast.Tuple) else None
+    assign = module.parent(parent) if isinstance(parent, ast.Tuple) else None
     value = assign.value if isinstance(assign, ast.Assign) else None
     if not isinstance(value, ast.Tuple) or not isinstance(parent, ast.Tuple):
         return None

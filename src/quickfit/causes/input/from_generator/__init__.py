@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._cause import Cause, example, slowest_input_line, waiting, waits_for_input
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset, installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.causes.input.from_generator.edit import arrays_to_dataset
@@ -51,7 +51,6 @@ from quickfit.causes.input.from_generator.text import file_generators
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
 from quickfit.findings import (
     Change,
     Effect,
@@ -126,7 +125,7 @@ def detect(signals: Signals) -> Finding | None:
                 "share",
                 f"{threads.cores:.1f} of {signals.cores:g}: Python runs on one at a time",
             ),
-            *_hot_line(signals),
+            *slowest_input_line(signals),
         ),
         gain=_gain(stages, signals),
         cost_share=_cost_share(signals),
@@ -156,14 +155,6 @@ def _cost_share(signals: Signals) -> float:
     """Return the share of the whole: the wait, and the ends of iterators over generators."""
     whole = signals.whole_time
     return (signals.wait.share * whole.steps_s + whole.iterator_ends_s) / whole.total_s
-
-
-def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
-    line = signals.hot_input_line()
-    if line is None or not line.is_certain:
-        return ()
-    what = "of the samples of the input code are at its slowest line"
-    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
 
 
 def _gain(stages: list[Stage], signals: Signals) -> Gain:
@@ -224,13 +215,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make a dataset of a generator over image files or arrays."""
     stages, pillow = generator_stages(signals), installed_pillow()
     places = [function_place(stage, signals) for stage in stages]
     for place in filter(None, [finding.where, *places]):
-        found = generator_to_dataset(project, place.file, place.line, pillow=pillow)
-        found = found or arrays_to_dataset(project, place.file, place.line)
+        found = generator_to_dataset(program, place.file, place.line, pillow=pillow)
+        found = found or arrays_to_dataset(program, place.file, place.line)
         if found is not None:
             return [found]
     return []

@@ -20,9 +20,10 @@ from quickfit.causes._shared.image_pipeline.values import (
     NotRecognisedError,
     code,
     number,
-    parameters,
 )
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, FixClass
 
 _OWN = {"ds", "window", "tf"}
@@ -46,41 +47,41 @@ class _Spec:
     shape: ast.expr | None
 
 
-def arrays_to_dataset(project: Project, file: str, line: int) -> Change | None:
+def arrays_to_dataset(program: Program, file: str, line: int) -> Change | None:
     """Return the change of a generator whose elements are rows or windows of arrays."""
-    script = project.script(file)
-    if script is None:
+    module = program.find_module(file)
+    if module is None:
         return None
-    for function in generators(script, line):
+    for function in generators(module, line):
         try:
-            return _changed(project, script, function)
+            return _changed(program, module, function)
         except NotRecognisedError:
             continue
     return None
 
 
-def _changed(project: Project, script: Script, function: Function) -> Change:
+def _changed(program: Program, module: Module, function: Def) -> Change:
     is_plain_function(function)
-    found = uses.uses(project, script, function)
+    found = uses.uses(program, module, function)
     if found.fits or len(found.sources) != 1:
         raise NotRecognisedError
-    source, user = found.sources[0], found.scripts[0]
-    names = Names(script)
-    loop = _loop(script, function, names)
+    source, user = found.sources[0], found.modules[0]
+    names = Names(module)
+    loop = _loop(module, function, names)
     signature = uses.signature(source, user)
-    tf, imports = script.import_of("tensorflow", "tf")
+    tf, imports = module.import_of("tensorflow", "tf")
     if loop.columns:
-        rows = _slices(loop, signature, script, tf)
+        rows = _slices(loop, signature, module, tf)
     else:
         rows = _windows(loop, signature, function, tf)
-    body, head = without_docstring(function), head_line(script, function)
-    kept = [Line(script.code(s), s.lineno) for s in loop.prelude]
+    body, head = without_docstring(function), head_line(module, function)
+    kept = [Line(module.code(s), s.lineno) for s in loop.prelude]
     if any("\n" in line.text for line in kept):
         raise NotRecognisedError
-    text = with_comments((*kept, *rows), script, head, script.end(body[-1])[0])
-    edits = [block(script, body, head, text), *imports, *found.edits]
+    text = with_comments((*kept, *rows), module, head, module.end(body[-1])[0])
+    edits = [block(module, body, head, text), *imports, *found.edits]
     if function.returns is not None:
-        edits.append(script.replace(function.returns, f"{tf}.data.Dataset"))
+        edits.append(module.replace(function.returns, f"{tf}.data.Dataset"))
     return Change(
         f"Slice the arrays of `{function.name}` in tf.data instead of Python",
         # Keras counts one step of the optimizer more per epoch while it does not know how many
@@ -92,7 +93,7 @@ def _changed(project: Project, script: Script, function: Function) -> Change:
     )
 
 
-def _loop(script: Script, function: Function, names: Names) -> _Loop:
+def _loop(module: Module, function: Def, names: Names) -> _Loop:
     *before, loop = without_docstring(function)
     if not isinstance(loop, ast.For) or loop.orelse or len(loop.body) != 1:
         raise NotRecognisedError
@@ -102,20 +103,20 @@ def _loop(script: Script, function: Function, names: Names) -> _Loop:
     if given is None or any(not isinstance(s, ast.Assign) for s in before):
         raise NotRecognisedError
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and _is_store(n)}
-    if _OWN & (stored | set(parameters(function))):
+    if _OWN & (stored | set(parameter_names(function))):
         raise NotRecognisedError
-    return _Loop(before, loop, given, _columns(script, loop, names))
+    return _Loop(before, loop, given, _columns(module, loop, names))
 
 
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _columns(script: Script, loop: ast.For, names: Names) -> dict[str, str]:
+def _columns(module: Module, loop: ast.For, names: Names) -> dict[str, str]:
     """Return the arrays that the variables of a loop over rows run through."""
     target, source = loop.target, loop.iter
     if isinstance(target, ast.Name) and _is_array(source):
-        return {target.id: script.code(source)}
+        return {target.id: module.code(source)}
     if not isinstance(source, ast.Call):
         raise NotRecognisedError
     name = names.qualified(source.func)
@@ -127,7 +128,7 @@ def _columns(script: Script, loop: ast.For, names: Names) -> dict[str, str]:
             raise NotRecognisedError
         if not all(isinstance(part, ast.Name) for part in parts):
             raise NotRecognisedError
-        return {code(p): script.code(a) for p, a in zip(parts, source.args, strict=True)}
+        return {code(p): module.code(a) for p, a in zip(parts, source.args, strict=True)}
     if name != "range" or source.keywords or not isinstance(target, ast.Name):
         raise NotRecognisedError
     return {}
@@ -142,9 +143,9 @@ def _is_array(node: ast.expr) -> bool:
 # -- rows -----------------------------------------------------------------------------------
 
 
-def _slices(loop: _Loop, signature: ast.expr, script: Script, tf: str) -> list[Line]:
+def _slices(loop: _Loop, signature: ast.expr, module: Module, tf: str) -> list[Line]:
     """Return the lines that slice arrays row by row."""
-    if Names(script).imports.get("np") != "numpy":
+    if Names(module).imports.get("np") != "numpy":
         raise NotRecognisedError
     parts = _structure(loop.given, signature, loop.columns)
     call, line = f"return {tf}.data.Dataset.from_tensor_slices", loop.loop.lineno
@@ -211,7 +212,7 @@ def _column(given: ast.expr, spec: _Spec, columns: dict[str, str]) -> str:
 # -- windows --------------------------------------------------------------------------------
 
 
-def _windows(loop: _Loop, signature: ast.expr, function: Function, tf: str) -> list[Line]:
+def _windows(loop: _Loop, signature: ast.expr, function: Def, tf: str) -> list[Line]:
     """Return the lines that cut windows out of arrays."""
     start = code(loop.loop.target)
     given, specs = [loop.given], [signature]
@@ -247,7 +248,7 @@ def _cut(
     spec: _Spec,
     start: str,
     tensors: dict[str, tuple[str, str]],
-    function: Function,
+    function: Def,
 ) -> tuple[str, str | None]:
     """Return the code of one row or of a slice of rows, and the shape it must be told."""
     if not isinstance(node, ast.Subscript) or not _is_array(node.value):
@@ -284,12 +285,12 @@ def _check_linear(node: ast.expr, start: str) -> None:
         raise NotRecognisedError
 
 
-def _shape(spec: _Spec, function: Function) -> str:
+def _shape(spec: _Spec, function: Def) -> str:
     """Return the shape of a window, where its names mean the same inside the generator."""
     if not isinstance(spec.shape, ast.Tuple | ast.List):
         raise NotRecognisedError
     names = {n.id for n in ast.walk(spec.shape) if isinstance(n, ast.Name)}
-    is_method = parameters(function)[:1] == ["self"]
+    is_method = parameter_names(function)[:1] == ["self"]
     if names - ({"self"} if is_method else set()):
         raise NotRecognisedError
     return code(spec.shape)

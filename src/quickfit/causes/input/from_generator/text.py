@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.python_work import Work, call_work, work
 from quickfit.code.loops import loops_of
-from quickfit.code.module import Module, argument, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import argument, name_of, own_nodes
 from quickfit.code.values import Instance, Made, Routine, Value
 
 # What runs Python beside Python: the generator only hands on.

@@ -31,7 +31,7 @@ import re
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.causes.input.map_not_vectorised.edit import batch_first
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
@@ -199,13 +199,13 @@ def _note(ops: set[str]) -> str:
     return "A number per row that meets a vector per row needs `[:, None]` first."
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Put the batch before the map."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None:
         return []
-    change = batch_first(script, where.line)
+    change = batch_first(module, where.line)
     return [change] if change is not None else []
 
 

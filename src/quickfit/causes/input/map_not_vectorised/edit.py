@@ -6,19 +6,20 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from quickfit.causes._shared.dataset_chains import argument, reordered
+from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.code.datasets import PASSING, ChainStep, LocalChain, chain_at
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import binding_in_block, only_binding, value_of_statement
+from quickfit.code.syntax import argument, is_docstring
 from quickfit.findings import Change, Edit, FixClass
 
 # What is kept in a cache would be other elements.
 _PASSING = PASSING - {"cache"}
 
 
-def batch_first(script: Script, line: int) -> Change | None:
+def batch_first(module: Module, line: int) -> Change | None:
     """Return the change that moves the map at a line, and those beside it, behind the batch."""
-    found = chain_at(script, line, "map")
+    found = chain_at(module, line, "map")
     if found is None:
         return None
     chain, place = found
@@ -30,9 +31,9 @@ def batch_first(script: Script, line: int) -> Change | None:
         return None
     maps = [n for n in range(first, last) if chain.steps[n].name == "map"]
     others = [n for n in range(first, last + 1) if n not in maps]
-    known = [_known(script, chain.steps[n]) for n in maps]
-    edits = reordered(script, chain, first, [*others, *maps])
-    parsing = _parse_edits(script, known)
+    known = [_known(module, chain.steps[n]) for n in maps]
+    edits = reordered(module, chain, first, [*others, *maps])
+    parsing = _parse_edits(module, known)
     if edits is None or parsing is None:
         return None
     is_fused = chain.steps[others[0]].name == "repeat" and (
@@ -53,64 +54,64 @@ def _batch_behind(chain: LocalChain, first: int) -> int | None:
     return None
 
 
-def _known(script: Script, step: ChainStep) -> Values | None:
+def _known(module: Module, step: ChainStep) -> Values | None:
     """Return what is known of a map's function; None where it may not take batches."""
-    function = _function(script, step.call.args[0]) if step.call.args else None
+    function = _function(module, step.call.args[0]) if step.call.args else None
     if function is None:
         return None
-    return elementwise(function, numbers=_numbers(script, function))
+    return elementwise(function, numbers=_numbers(module, function))
 
 
-def _function(script: Script, given: ast.expr) -> Function | None:
+def _function(module: Module, given: ast.expr) -> Function | None:
     """Return the function that a map is given, where only this map has it."""
     if isinstance(given, ast.Lambda):
         return given
     name = given.id if isinstance(given, ast.Name) else ""
     if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
         name = given.attr if given.value.id == "self" else ""
-    functions: list[Function] = [f for f in script.all(ast.FunctionDef) if f.name == name]
-    if len(functions) != 1 or script.all(ast.FunctionDef, functions[0])[1:]:
+    functions: list[Function] = [f for f in module.all(ast.FunctionDef) if f.name == name]
+    if len(functions) != 1 or module.all(ast.FunctionDef, within=functions[0])[1:]:
         return None
-    if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in script.all(ast.Name)):
+    if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in module.all(ast.Name)):
         return None
     decorators = [ast.unparse(d) for d in getattr(functions[0], "decorator_list", [])]
     is_plain = all(d in ("staticmethod", "tf.function") for d in decorators)
     return functions[0] if is_plain else None
 
 
-def _numbers(script: Script, function: Function) -> frozenset[str]:
+def _numbers(module: Module, function: Function) -> frozenset[str]:
     """Return the names in a function that stand for plain numbers of the file."""
     found = set()
-    for name in script.all(ast.Name, function):
-        statement = only_binding(script, name)
+    for name in module.all(ast.Name, within=function):
+        statement = only_binding(module, name)
         value = value_of_statement(statement) if statement is not None else None
         if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
             found.add(name.id)
     return frozenset(found)
 
 
-def _parse_edits(script: Script, known: list[Values | None]) -> tuple[Edit, ...] | None:
+def _parse_edits(module: Module, known: list[Values | None]) -> tuple[Edit, ...] | None:
     """Return the edits that let functions parse whole batches; None where one is not known."""
     edits = []
     for values in known:
         if values is None or len(values.parsed) > 1:
             return None
         for call in values.parsed:
-            if not isinstance(call.func, ast.Attribute) or not _is_called_here_only(script, call):
+            if not isinstance(call.func, ast.Attribute) or not _is_called_here_only(module, call):
                 return None
-            if not _is_dense(script, call):
+            if not _is_dense(module, call):
                 return None
-            line, end = script.end(call.func)
+            line, end = module.end(call.func)
             begin = (line, end - len("parse_single_example"))
-            edits.append(Edit(script.file, begin, (line, end), "parse_example"))
+            edits.append(Edit(module.path, begin, (line, end), "parse_example"))
     return tuple(edits)
 
 
-def _is_dense(script: Script, call: ast.Call) -> bool:
+def _is_dense(module: Module, call: ast.Call) -> bool:
     """Tell whether all features that a call parses have fixed lengths."""
-    given = argument(call, 1, "features")
+    given = argument(call, "features", 1)
     if isinstance(given, ast.Name):
-        statement = binding_in_block(script, given) or only_binding(script, given)
+        statement = binding_in_block(module, given) or only_binding(module, given)
         given = value_of_statement(statement) if statement is not None else None
     if not isinstance(given, ast.Dict | ast.DictComp):
         return False
@@ -121,13 +122,13 @@ def _is_dense(script: Script, call: ast.Call) -> bool:
     )
 
 
-def _is_called_here_only(script: Script, call: ast.Call) -> bool:
+def _is_called_here_only(module: Module, call: ast.Call) -> bool:
     """Tell whether one place of the file uses the function that a call stands in."""
-    function = script.around(call, ast.FunctionDef)
+    function = module.around(call, ast.FunctionDef)
     if function is None:
         return True
-    named = [n for n in script.all(ast.Name) if n.id == function.name]
-    owned = [n for n in script.all(ast.Attribute) if n.attr == function.name]
+    named = [n for n in module.all(ast.Name) if n.id == function.name]
+    owned = [n for n in module.all(ast.Attribute) if n.attr == function.name]
     return len(named) + len(owned) == 1
 
 
@@ -212,7 +213,7 @@ def elementwise(function: Function, *, numbers: frozenset[str] = frozenset()) ->
 def _body(statements: list[ast.stmt], values: Values) -> None:
     *steps, last = statements
     for place, statement in enumerate(steps):
-        if place == 0 and _is_docstring(statement):
+        if place == 0 and is_docstring(statement):
             continue
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             raise NotElementwiseError
@@ -223,10 +224,6 @@ def _body(statements: list[ast.stmt], values: Values) -> None:
     if not isinstance(last, ast.Return) or last.value is None:
         raise NotElementwiseError
     _result(last.value, values)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _result(value: ast.expr, values: Values) -> None:

@@ -42,11 +42,10 @@ the next batch, as an agent does, batches cannot be made ahead. All of these sta
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
-from quickfit.code.project import Project
-from quickfit.code.scopes import scripts_of
-from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
+from quickfit.code.program import Program
+from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, is_at_least, predicted_step_s
 from quickfit.signals.host_copies import (
@@ -72,8 +71,6 @@ INPUT_LEFT = (1.0, 0.5, 0.2)
 NOT_HIDDEN = (0.3, 0.1, 0.0)
 # The rest of the step without fresh memory for every batch: measured down to this part.
 RELIEF = 0.8
-# Never tell of a fix that would gain less.
-MIN_GAIN = 1.05
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -146,23 +143,13 @@ def _gain(signals: Signals, rest_s: float, input_s: float) -> Gain:
     return gain(steps.mean_s, (after[0], after[1], after[2]), basis)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show the same loop over rows of a tensor."""
-    return Fix(
-        title="Make the data a tensor once, and take the rows inside the compiled step",
-        kind=FixClass.EQUIVALENT,
-        example=example(__doc__ or "", "Use instead"),
-        note="The tensor is a second copy in memory; where that is too much, let tf.data copy.",
-    )
-
-
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make the data tensors once, where the loop cuts its batches out of arrays."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None or not has_room_for_copy(signals):
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None or not has_room_for_copy(signals):
         return []
-    found = rows_of_tensors(script, where.line, scripts_of(project))
+    found = rows_of_tensors(module, where.line, program.modules())
     return [found] if found is not None else []
 
 
@@ -170,6 +157,10 @@ CAUSE = Cause(
     title="A batch is copied from NumPy in every step",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Make the data a tensor once, and take the rows inside the compiled step",
+        kind=FixClass.EQUIVALENT,
+        note="The tensor is a second copy in memory; where that is too much, let tf.data copy.",
+    ),
     changes=changes,
 )

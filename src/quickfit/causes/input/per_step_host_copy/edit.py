@@ -11,7 +11,7 @@ from quickfit.causes._shared.train_loops.step_values import functions_reached, i
 from quickfit.code.arrays import changes_in_place
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.graph_code import argument_for_parameter
-from quickfit.code.project import Function, Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,
@@ -19,12 +19,13 @@ from quickfit.code.scopes import (
     is_read_after,
     local_names,
     loops_around,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     scope_of,
     value_of,
     writes,
 )
+from quickfit.code.syntax import Def
 from quickfit.findings import Change, Edit, FixClass
 
 TITLE = "Make the data tensors once, and take the rows of each batch from them"
@@ -60,26 +61,26 @@ class Rows:
         return [(node.lineno, node.end_lineno or 0) for node in nodes]
 
 
-def rows_of_tensors(script: Script, line: int, scripts: Sequence[Script] = ()) -> Change | None:
+def rows_of_tensors(module: Module, line: int, modules: Sequence[Module] = ()) -> Change | None:
     """Make the arrays tensors whose rows the loop around a line copies."""
-    scripts = scripts or [script]
-    loops = [n for n in script.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
-    alias, imports = script.import_of("tensorflow", "tf")
-    if not loops or imports or any(_NO_ARRAYS.search(s.text) for s in scripts):
+    modules = modules or [module]
+    loops = [n for n in module.all(ast.For) if n.lineno <= line <= (n.end_lineno or 0)]
+    alias, imports = module.import_of("tensorflow", "tf")
+    if not loops or imports or any(_NO_ARRAYS.search(s.text) for s in modules):
         return None
-    found = list(dict.fromkeys(_all_rows(script, loops[-1], alias, scripts)))
-    found.sort(key=lambda rows: script.begin(rows.whole))
+    found = list(dict.fromkeys(_all_rows(module, loops[-1], alias, modules)))
+    found.sort(key=lambda rows: module.begin(rows.whole))
     copied = [r for r in found if any(first <= line <= last for first, last in r.lines)]
-    if not copied or not all(_is_settled(script, loops[-1], r.array, scripts) for r in found):
+    if not copied or not all(_is_settled(module, loops[-1], r.array, modules) for r in found):
         return None
     arrays = list(dict.fromkeys(r.array.id for r in found))
     lines = [f"{_tensor(name)} = {alias}.constant({name})" for name in arrays]
-    if any(re.search(rf"\b{_tensor(name)}\b", script.text) for name in arrays):
+    if any(re.search(rf"\b{_tensor(name)}\b", module.text) for name in arrays):
         return None
-    made = script.insert_before(loops_around(script, loops[-1].body[0])[-1], "\n".join(lines))
+    made = module.insert_before(loops_around(module, loops[-1].body[0])[-1], "\n".join(lines))
     if made is None:
         return None
-    replaced = dict.fromkeys(script.replace(r.whole, r.code) for r in found)
+    replaced = dict.fromkeys(module.replace(r.whole, r.code) for r in found)
     edits: list[Edit] = [made, *replaced]
     is_rounded = any(r.is_rounded for r in found)
     kind = FixClass.EQUIVALENT if is_rounded else FixClass.SAME_RESULTS
@@ -92,44 +93,44 @@ def _tensor(name: str) -> str:
 
 
 def _all_rows(
-    script: Script, loop: ast.For, alias: str, scripts: Sequence[Script]
+    module: Module, loop: ast.For, alias: str, modules: Sequence[Module]
 ) -> Iterator[Rows]:
     """Yield what is copied into tensors in a loop, in the order of the text."""
-    for call in script.all(ast.Call, loop):
-        if is_compiled(script, call, scripts):
+    for call in module.all(ast.Call, within=loop):
+        if is_compiled(module, call, modules):
             # A compiled function that is given an array copies it into a tensor itself.
             given = [*call.args, *(k.value for k in call.keywords)]
-            made = [_copies(script, loop, value, alias, scripts) for value in given]
+            made = [_copies(module, loop, value, alias, modules) for value in given]
             yield from (row for rows in made for row in rows if all(made))
-        elif _is_maker(script, call):
-            yield from _copies(script, loop, call, alias, scripts)
+        elif _is_maker(module, call):
+            yield from _copies(module, loop, call, alias, modules)
 
 
 def _copies(
-    script: Script, loop: ast.For, value: ast.expr, alias: str, scripts: Sequence[Script]
+    module: Module, loop: ast.For, value: ast.expr, alias: str, modules: Sequence[Module]
 ) -> list[Rows]:
     """Return what becomes a tensor in an argument of a compiled function, or in `tf.constant`."""
-    if not isinstance(value, ast.Call) or not _is_maker(script, value):
-        return list(_one(script, loop, value, value, alias, scripts))
+    if not isinstance(value, ast.Call) or not _is_maker(module, value):
+        return list(_one(module, loop, value, value, alias, modules))
     kinds = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
     given = len(value.args) + len(value.keywords)
     if not value.args or given != len(kinds) + 1 or len(kinds) > 1:
         return []
-    is_single = bool(kinds) and import_path(script, dotted(kinds[0])) == "tensorflow.float32"
+    is_single = bool(kinds) and import_path(module, dotted(kinds[0])) == "tensorflow.float32"
     if kinds and not is_single:
         return []
-    return list(_one(script, loop, value, value.args[0], alias, scripts, is_single=is_single))
+    return list(_one(module, loop, value, value.args[0], alias, modules, is_single=is_single))
 
 
 def _one(
-    script: Script, loop: ast.For, whole: ast.expr, value: ast.expr, alias: str,
-    scripts: Sequence[Script], *, is_single: bool = False,
+    module: Module, loop: ast.For, whole: ast.expr, value: ast.expr, alias: str,
+    modules: Sequence[Module], *, is_single: bool = False,
 ) -> Iterator[Rows]:  # fmt: skip
     """Yield rows that become a tensor, where an expression takes them from an array."""
     if isinstance(value, ast.Name) and not is_single:
-        yield from _named(script, loop, whole, value, alias, scripts)
+        yield from _named(module, loop, whole, value, alias, modules)
         return
-    found = _converted(script, loop, value, alias, scripts)
+    found = _converted(module, loop, value, alias, modules)
     if found is None:
         return
     array, code, is_rounded = found
@@ -137,48 +138,48 @@ def _one(
         if is_rounded:
             return
         code = f"{alias}.cast({code}, {alias}.float32)" if ".cast(" not in code else code
-    is_apart = isinstance(script.parent(whole), _APART)
+    is_apart = isinstance(module.parent(whole), _APART)
     yield Rows(whole, array, code if is_apart else f"({code})", is_rounded)
 
 
 def _named(
-    script: Script, loop: ast.For, whole: ast.expr, name: ast.Name, alias: str,
-    scripts: Sequence[Script],
+    module: Module, loop: ast.For, whole: ast.expr, name: ast.Name, alias: str,
+    modules: Sequence[Module],
 ) -> Iterator[Rows]:  # fmt: skip
     """Yield the rows that a name of a batch stands for, where nothing needs them as an array."""
     stores = binders(ast.Module([loop], []), name.id)
-    value = value_of(script, stores[0]) if len(stores) == 1 else None
-    if value is None or script.parent(script.statement(stores[0])) is not loop:
+    value = value_of(module, stores[0]) if len(stores) == 1 else None
+    if value is None or module.parent(module.statement(stores[0])) is not loop:
         return
-    found = _converted(script, loop, value, alias, scripts)
-    uses = [n for n in script.all(ast.Name, loop) if n.id == name.id and n is not stores[0]]
-    if found is None or not all(_is_copied(script, n, scripts) for n in uses):
+    found = _converted(module, loop, value, alias, modules)
+    uses = [n for n in module.all(ast.Name, within=loop) if n.id == name.id and n is not stores[0]]
+    if found is None or not all(_is_copied(module, n, modules) for n in uses):
         return
-    if is_read_after(script, name.id, [loop]):
+    if is_read_after(module, name.id, [loop]):
         return
     yield Rows(value, *found, copied=whole)
     if whole is not name:
         yield Rows(whole, found[0], name.id, is_rounded=False)
 
 
-def _is_copied(script: Script, name: ast.Name, scripts: Sequence[Script]) -> bool:
+def _is_copied(module: Module, name: ast.Name, modules: Sequence[Module]) -> bool:
     """Tell whether an array is given to what makes it a tensor."""
-    call = script.parent(name)
-    call = script.parent(call) if isinstance(call, ast.keyword) else call
+    call = module.parent(name)
+    call = module.parent(call) if isinstance(call, ast.keyword) else call
     if not isinstance(call, ast.Call) or call.func is name:
         return False
     is_alone = len(call.args) == 1 and not call.keywords
-    return (_is_maker(script, call) and is_alone) or is_compiled(script, call, scripts)
+    return (_is_maker(module, call) and is_alone) or is_compiled(module, call, modules)
 
 
-def _is_maker(script: Script, value: ast.expr) -> bool:
+def _is_maker(module: Module, value: ast.expr) -> bool:
     """Tell whether an expression is `tf.constant(...)` or the like."""
-    path = import_path(script, dotted(value.func)) if isinstance(value, ast.Call) else ""
+    path = import_path(module, dotted(value.func)) if isinstance(value, ast.Call) else ""
     return path.startswith("tensorflow.") and path.rpartition(".")[2] in _MAKERS
 
 
 def _converted(
-    script: Script, loop: ast.For, value: ast.expr, alias: str, scripts: Sequence[Script]
+    module: Module, loop: ast.For, value: ast.expr, alias: str, modules: Sequence[Module]
 ) -> tuple[ast.Name, str, bool] | None:
     """Return the array, and code of TensorFlow for what NumPy does with its rows."""
     steps: list[str] = []
@@ -191,14 +192,14 @@ def _converted(
             is_fine = isinstance(number, float) or (type(number) is int and not is_cast)
             if sign is None or not is_fine:
                 return None
-            steps.insert(0, f" {sign} {script.code(value.right)}")
+            steps.insert(0, f" {sign} {module.code(value.right)}")
             value = value.left
-        elif _is_single(script, value) and isinstance(value, ast.Call) and not is_cast:
+        elif _is_single(module, value) and isinstance(value, ast.Call) and not is_cast:
             assert isinstance(value.func, ast.Attribute)
             is_cast, value = True, value.func.value
         else:
             return None
-    rows = _rows(script, loop, value, alias, scripts)
+    rows = _rows(module, loop, value, alias, modules)
     if rows is None or (steps and not is_cast):
         return None
     code = f"{alias}.cast({rows[1]}, {alias}.float32)" if is_cast else rows[1]
@@ -207,7 +208,7 @@ def _converted(
     return rows[0], code, bool(steps)
 
 
-def _is_single(script: Script, value: ast.expr) -> bool:
+def _is_single(module: Module, value: ast.expr) -> bool:
     """Tell whether a call is `.astype("float32")`."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
@@ -215,38 +216,38 @@ def _is_single(script: Script, value: ast.expr) -> bool:
         return False
     kind = value.args[0]
     is_text = isinstance(kind, ast.Constant) and kind.value == "float32"
-    return is_text or import_path(script, dotted(kind)) == "numpy.float32"
+    return is_text or import_path(module, dotted(kind)) == "numpy.float32"
 
 
 def _rows(
-    script: Script, loop: ast.For, value: ast.Subscript, alias: str, scripts: Sequence[Script]
+    module: Module, loop: ast.For, value: ast.Subscript, alias: str, modules: Sequence[Module]
 ) -> tuple[ast.Name, str] | None:
     array, index = value.value, value.slice
-    outer = loops_around(script, loop.body[0])[-1]
+    outer = loops_around(module, loop.body[0])[-1]
     if not isinstance(array, ast.Name) or array.id in writes(outer):
         return None
-    if not _is_array(script, array) and not is_numpy(script, array, scripts):
+    if not _is_array(module, array) and not is_numpy(module, array, modules):
         return None
     tensor = _tensor(array.id)
     if isinstance(index, ast.Slice) and index.step is None and index.lower and index.upper:
-        rows = script.between(script.begin(index.lower), script.end(index.upper))
+        rows = module.between(module.begin(index.lower), module.end(index.upper))
         return array, f"{tensor}[{rows}]"
-    if isinstance(index, ast.Name) and _is_choice(script, loop, index):
+    if isinstance(index, ast.Name) and _is_choice(module, loop, index):
         return array, f"{alias}.gather({tensor}, {index.id})"
-    if isinstance(index, ast.Subscript) and _is_part_of_order(script, loop, index):
-        return array, f"{alias}.gather({tensor}, {script.code(index)})"
+    if isinstance(index, ast.Subscript) and _is_part_of_order(module, loop, index):
+        return array, f"{alias}.gather({tensor}, {module.code(index)})"
     return None
 
 
-def _is_array(script: Script, array: ast.Name) -> bool:
+def _is_array(module: Module, array: ast.Name) -> bool:
     """Tell whether a name is bound once, to an array of NumPy."""
-    scope = scope_of(script, array)
+    scope = scope_of(module, array)
     found = binders(scope, array.id)
     if len(found) != 1:
         return False
-    value = value_of(script, found[0])
+    value = value_of(module, found[0])
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if import_path(script, dotted(value.func)).startswith("numpy."):
+        if import_path(module, dotted(value.func)).startswith("numpy."):
             return True
         if value.func.attr == "astype":
             return True
@@ -256,21 +257,21 @@ def _is_array(script: Script, array: ast.Name) -> bool:
     return False
 
 
-def _is_choice(script: Script, loop: ast.For, index: ast.Name) -> bool:
+def _is_choice(module: Module, loop: ast.For, index: ast.Name) -> bool:
     """Tell whether a name of a loop is row numbers: a part of an order, or drawn ones."""
     found = binders(ast.Module(loop.body, []), index.id)
-    value = value_of(script, found[0]) if len(found) == 1 else None
+    value = value_of(module, found[0]) if len(found) == 1 else None
     if isinstance(value, ast.Subscript):
-        return _is_part_of_order(script, loop, value)
+        return _is_part_of_order(module, loop, value)
     return _chooses(value)
 
 
-def _is_part_of_order(script: Script, loop: ast.For, value: ast.Subscript) -> bool:
+def _is_part_of_order(module: Module, loop: ast.For, value: ast.Subscript) -> bool:
     """Tell whether an expression is a part of an order of rows: `order[i : i + 32]`."""
     order = value.value
     if not isinstance(order, ast.Name) or not isinstance(value.slice, ast.Slice):
         return False
-    made = [value_of(script, b) for b in binders(scope_of(script, loop), order.id)]
+    made = [value_of(module, b) for b in binders(scope_of(module, loop), order.id)]
     return bool(made) and all(_chooses(one) for one in made)
 
 
@@ -279,26 +280,26 @@ def _chooses(value: ast.expr | None) -> bool:
     return isinstance(callee, ast.Attribute) and callee.attr in _CHOOSERS
 
 
-def _is_settled(script: Script, loop: ast.For, array: ast.Name, scripts: Sequence[Script]) -> bool:
+def _is_settled(module: Module, loop: ast.For, array: ast.Name, modules: Sequence[Module]) -> bool:
     """Tell whether nothing changes an array while the loop runs: the tensor would not see it."""
-    outer = loops_around(script, loop.body[0])[-1]
-    reached = [f for f in functions_reached([outer], scripts) if array.id not in local_names(f)]
+    outer = loops_around(module, loop.body[0])[-1]
+    reached = [f for f in functions_reached([outer], modules) if array.id not in local_names(f)]
     nodes = [n for place in (outer, *reached) for n in ast.walk(place) if isinstance(n, ast.Name)]
-    if any(_is_written(script, n, scripts) for n in ast.walk(outer)):
+    if any(_is_written(module, n, modules) for n in ast.walk(outer)):
         return False  # it may be another view of the same memory
-    if changes_in_place(script, outer, {array.id}):
+    if changes_in_place(module, outer, {array.id}):
         return False
-    return all(_is_only_read(script, scripts, n) for n in nodes if n.id == array.id)
+    return all(_is_only_read(module, modules, n) for n in nodes if n.id == array.id)
 
 
-def _is_written(script: Script, node: ast.AST, scripts: Sequence[Script]) -> bool:
+def _is_written(module: Module, node: ast.AST, modules: Sequence[Module]) -> bool:
     """Tell whether a node changes parts of an array."""
     is_store = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-    return is_store and is_numpy(script, node.value, scripts)  # type: ignore[attr-defined]
+    return is_store and is_numpy(module, node.value, modules)  # type: ignore[attr-defined]
 
 
-def _is_only_read(script: Script, scripts: Sequence[Script], node: ast.Name) -> bool:
-    where = next(s for s in scripts if s.parent(node) is not None)
+def _is_only_read(module: Module, modules: Sequence[Module], node: ast.Name) -> bool:
+    where = next(s for s in modules if s.parent(node) is not None)
     parent = where.parent(node)
     if isinstance(parent, ast.Subscript) and parent.value is node:
         return isinstance(parent.ctx, ast.Load)
@@ -319,58 +320,58 @@ MAX_DEPTH = 8
 
 
 def is_numpy(
-    script: Script, value: ast.expr | None, scripts: Sequence[Script], depth: int = 0
+    module: Module, value: ast.expr | None, modules: Sequence[Module], depth: int = 0
 ) -> bool:
     """Tell whether an expression is an array in memory: no list, table, file or tensor."""
     if value is None or depth > MAX_DEPTH:
         return False
     if isinstance(value, ast.Name):
-        return _is_numpy_name(script, value, scripts, depth)
+        return _is_numpy_name(module, value, modules, depth)
     if isinstance(value, ast.BinOp):
         sides = (value.left, value.right)
-        return any(is_numpy(script, side, scripts, depth + 1) for side in sides)
+        return any(is_numpy(module, side, modules, depth + 1) for side in sides)
     if isinstance(value, ast.Subscript):
         is_rows = isinstance(value.slice, ast.Slice | ast.Tuple | ast.Name | ast.Compare)
-        return is_rows and is_numpy(script, value.value, scripts, depth + 1)
+        return is_rows and is_numpy(module, value.value, modules, depth + 1)
     if not isinstance(value, ast.Call):
         return False
-    path = import_path(script, dotted(value.func))
+    path = import_path(module, dotted(value.func))
     if path.startswith("numpy."):
         return path not in _NOT_ARRAYS
     is_other = path.startswith(("tensorflow.", "keras.", "torch.", "random."))
     if not isinstance(value.func, ast.Attribute) or is_other:
         return False
     if value.func.attr in _OWN_METHODS:
-        return is_numpy(script, value.func.value, scripts, depth + 1)
+        return is_numpy(module, value.func.value, modules, depth + 1)
     return value.func.attr in _METHODS
 
 
-def _is_numpy_name(script: Script, name: ast.Name, scripts: Sequence[Script], depth: int) -> bool:
-    scope = scope_of(script, name)
+def _is_numpy_name(module: Module, name: ast.Name, modules: Sequence[Module], depth: int) -> bool:
+    scope = scope_of(module, name)
     found = binders(scope, name.id)
-    if isinstance(scope, Function) and name.id in parameters(scope):
-        return not found and _is_given(scope, name.id, scripts, depth)
-    if not found and scope is not script.tree:
-        found = binders(script.tree, name.id)
-    return bool(found) and all(_is_bound(script, node, scripts, depth) for node in found)
+    if isinstance(scope, Def) and name.id in parameters(scope):
+        return not found and _is_given(scope, name.id, modules, depth)
+    if not found and scope is not module.tree:
+        found = binders(module.tree, name.id)
+    return bool(found) and all(_is_bound(module, node, modules, depth) for node in found)
 
 
-def _is_given(function: Function, name: str, scripts: Sequence[Script], depth: int) -> bool:
+def _is_given(function: Def, name: str, modules: Sequence[Module], depth: int) -> bool:
     """Tell whether all calls give an array for a parameter."""
-    same = [f for s in scripts for f in s.all(ast.FunctionDef) if f.name == function.name]
-    calls = [(s, c) for s in scripts for c in calls_of(s, function.name)]
+    same = [f for s in modules for f in s.all(ast.FunctionDef) if f.name == function.name]
+    calls = [(s, c) for s in modules for c in calls_of(s, function.name)]
     values = [(s, argument_for_parameter(c, function, name)) for s, c in calls]
     is_known = len(same) == 1 and bool(values)
-    return is_known and all(is_numpy(s, value, scripts, depth + 1) for s, value in values)
+    return is_known and all(is_numpy(s, value, modules, depth + 1) for s, value in values)
 
 
-def _is_bound(script: Script, node: ast.AST, scripts: Sequence[Script], depth: int) -> bool:
+def _is_bound(module: Module, node: ast.AST, modules: Sequence[Module], depth: int) -> bool:
     """Tell whether what binds a name gives it an array."""
     path: list[int] = []
-    parent = script.parent(node)
+    parent = module.parent(node)
     while isinstance(parent, ast.Tuple) and isinstance(node, ast.expr):
         path.insert(0, parent.elts.index(node))
-        node, parent = parent, script.parent(parent)
+        node, parent = parent, module.parent(parent)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
         return False
     value: ast.expr = parent.value
@@ -378,29 +379,29 @@ def _is_bound(script: Script, node: ast.AST, scripts: Sequence[Script], depth: i
         value = value.elts[path.pop(0)]
     if not path:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            return _is_returned(value, None, scripts, depth)
-        return is_numpy(script, value, scripts, depth + 1)
+            return _is_returned(value, None, modules, depth)
+        return is_numpy(module, value, modules, depth + 1)
     if not isinstance(value, ast.Call):
         return False
-    is_keras = import_path(script, dotted(value.func)).endswith(".load_data")
-    if is_keras and "keras" in import_path(script, dotted(value.func)):
+    is_keras = import_path(module, dotted(value.func)).endswith(".load_data")
+    if is_keras and "keras" in import_path(module, dotted(value.func)):
         return len(path) == 2
-    return len(path) == 1 and _is_returned(value, path[0], scripts, depth)
+    return len(path) == 1 and _is_returned(value, path[0], modules, depth)
 
 
-def _is_returned(call: ast.Call, place: int | None, scripts: Sequence[Script], depth: int) -> bool:
+def _is_returned(call: ast.Call, place: int | None, modules: Sequence[Module], depth: int) -> bool:
     """Tell whether a function of the project returns an array, all or at a place."""
     name = dotted(call.func).rpartition(".")[2]
-    made = [(s, f) for s in scripts for f in s.all(ast.FunctionDef) if f.name == name]
+    made = [(s, f) for s in modules for f in s.all(ast.FunctionDef) if f.name == name]
     if len(made) != 1 or made[0][1].decorator_list:
         return False
-    script, function = made[0]
-    returned = [n.value for n in own_nodes(*function.body) if isinstance(n, ast.Return)]
+    module, function = made[0]
+    returned = [n.value for n in nodes_in_scope(*function.body) if isinstance(n, ast.Return)]
     for value in returned:
         one = value
         if place is not None:
             is_tuple = isinstance(value, ast.Tuple) and place < len(value.elts)
             one = value.elts[place] if is_tuple else None  # type: ignore[union-attr]
-        if not is_numpy(script, one, scripts, depth + 1):
+        if not is_numpy(module, one, modules, depth + 1):
             return False
     return bool(returned)

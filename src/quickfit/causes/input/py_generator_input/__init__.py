@@ -47,7 +47,7 @@ from quickfit.causes._shared.image_pipeline.generators import generator_to_datas
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.causes.input.py_generator_input.edit_image_data_generator import image_data_generator
 from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_dataset
-from quickfit.code.project import Project
+from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s, share_interval
@@ -213,19 +213,19 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make a dataset of a generator or PyDataset over image files."""
     source, pillow = signals.py_input, installed_pillow()
     places = dict.fromkeys((finding.where, source.location if source else None))
     for place in places:
         for changed in (generator_to_dataset, sequence_to_dataset):
-            found = changed(project, place.file, place.line, pillow=pillow) if place else None
+            found = changed(program, place.file, place.line, pillow=pillow) if place else None
             if found is not None:
                 return [found]
     # Keras's own iterator over a folder: the finding points into Keras, the call of `fit` is ours.
     fit = signals.loop.location
-    script = project.script(fit.file) if fit is not None else None
-    loader = image_data_generator(script, fit.line) if script is not None and fit else None
+    module = program.find_module(fit.file) if fit is not None else None
+    loader = image_data_generator(module, fit.line) if module is not None and fit else None
     return [loader] if loader is not None else []
 
 

@@ -6,9 +6,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from quickfit.causes._shared.dataset_chains import tensorflow
 from quickfit.causes._shared.image_pipeline.layout import fitted, quoted
-from quickfit.code.project import Script
+from quickfit.causes._shared.map_threads import tensorflow_code
+from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binding_in_block,
     name_scope_of,
@@ -22,46 +22,46 @@ _FLOWS = ("flow", "flow_from_directory", "flow_from_dataframe")
 _ENDINGS = r"_?(generator|gen|iterator|iter|it|flow|data|images|loader|set)$"
 
 
-def image_data_generator(script: Script, line: int | None = None) -> Change | None:
+def image_data_generator(module: Module, line: int | None = None) -> Change | None:
     """Return the change for the iterators that a call of `fit` is given.
 
     Args:
         script: the file that makes the iterator and calls `fit`.
         line: of the call of `fit`, where there is more than one.
     """
-    fits = _fits(script, line)
-    given = [pair for fit in fits for pair in _iterators(script, fit)]
-    training = [maker for fit in fits if (maker := _maker(script, _trained_on(fit))) is not None]
+    fits = _fits(module, line)
+    given = [pair for fit in fits for pair in _iterators(module, fit)]
+    training = [maker for fit in fits if (maker := _maker(module, _trained_on(fit))) is not None]
     loadings: dict[ast.stmt, Loading] = {}
     for maker, _ in given:
-        loading = _loading(script, maker)
+        loading = _loading(module, maker)
         if maker in training and (loading is None or not _keeps_order(loading, fits)):
             return None
         if loading is not None:
             loadings[maker] = loading
     given = [(maker, node) for maker, node in given if maker in loadings]
-    return _with_datasets(script, loadings, given, line or 0) if training else None
+    return _with_datasets(module, loadings, given, line or 0) if training else None
 
 
 def _with_datasets(
-    script: Script,
+    module: Module,
     loadings: dict[ast.stmt, Loading],
     given: list[tuple[ast.stmt, ast.Name]],
     line: int,
 ) -> Change | None:
-    named = tensorflow(script, line, "data")
-    if named is None or "nearest" in {function.name for function in script.all(ast.FunctionDef)}:
+    named = tensorflow_code(module, line, "data")
+    if named is None or "nearest" in {function.name for function in module.all(ast.FunctionDef)}:
         return None
     tf, edits = named[0].removesuffix(".data"), list(named[1])
     names: dict[ast.stmt, str] = {}
     helped: set[ast.AST] = set()  # where the helper for resizing is defined already
     for maker, loading in loadings.items():
-        scope = name_scope_of(script, maker)
-        has_helper = bool(helped & {scope, script.tree})
-        names[maker], added = _added(script, maker, loading, tf, has_helper=has_helper)
+        scope = name_scope_of(module, maker)
+        has_helper = bool(helped & {scope, module.tree})
+        names[maker], added = _added(module, maker, loading, tf, has_helper=has_helper)
         edits.append(added)
         helped |= {scope} if loading.needs_helper else set()
-    edits += [script.replace(node, names[maker]) for maker, node in given]
+    edits += [module.replace(node, names[maker]) for maker, node in given]
     return _change(edits, list(loadings.values()))
 
 
@@ -91,33 +91,33 @@ def _change(edits: list[Edit], loadings: list[Loading]) -> Change:
     )
 
 
-def _fits(script: Script, line: int | None) -> list[ast.Call]:
+def _fits(module: Module, line: int | None) -> list[ast.Call]:
     """Return the calls of `fit` in a file; of several, those at a line if there are any."""
     calls = [
         call
-        for call in script.all(ast.Call)
+        for call in module.all(ast.Call)
         if isinstance(call.func, ast.Attribute) and call.func.attr == "fit"
     ]
     here = [c for c in calls if line is not None and c.lineno <= line <= (c.end_lineno or 0)]
     return here or calls
 
 
-def _iterators(script: Script, fit: ast.Call) -> list[tuple[ast.stmt, ast.Name]]:
+def _iterators(module: Module, fit: ast.Call) -> list[tuple[ast.stmt, ast.Name]]:
     """Return the statements that make what `fit` is given, and where it is given."""
     validated = [k.value for k in fit.keywords if k.arg == "validation_data"]
     data = [node for node in (_trained_on(fit), *validated) if isinstance(node, ast.Name)]
-    return [(maker, node) for node in data if (maker := _maker(script, node)) is not None]
+    return [(maker, node) for node in data if (maker := _maker(module, node)) is not None]
 
 
 def _trained_on(fit: ast.Call) -> ast.expr | None:
     return next(iter((*fit.args[:1], *(k.value for k in fit.keywords if k.arg == "x"))), None)
 
 
-def _maker(script: Script, node: ast.expr | None) -> ast.stmt | None:
+def _maker(module: Module, node: ast.expr | None) -> ast.stmt | None:
     """Return the statement that makes the iterator a name stands for."""
     if not isinstance(node, ast.Name):
         return None
-    statement = binding_in_block(script, node) or only_binding(script, node)
+    statement = binding_in_block(module, node) or only_binding(module, node)
     return statement if statement is not None and _flow(statement) is not None else None
 
 
@@ -132,45 +132,45 @@ def _flow(statement: ast.stmt) -> ast.Call | None:
     return value if is_flow and isinstance(value, ast.Call) else None
 
 
-def _loading(script: Script, maker: ast.stmt) -> Loading | None:
+def _loading(module: Module, maker: ast.stmt) -> Loading | None:
     """Return how an iterator makes its batches; None where a pipeline would do it otherwise."""
     flow = _flow(maker)
-    if flow is None or not isinstance(flow.func, ast.Attribute) or not script.is_alone(maker):
+    if flow is None or not isinstance(flow.func, ast.Attribute) or not module.is_alone(maker):
         return None
     generator = flow.func.value
     if isinstance(generator, ast.Name):
         changed = [
             node
-            for node in script.all(ast.Attribute)
+            for node in module.all(ast.Attribute)
             if not isinstance(node.ctx, ast.Load) and _is_name(node.value, generator.id)
         ]
-        statement = binding_in_block(script, generator) or only_binding(script, generator)
+        statement = binding_in_block(module, generator) or only_binding(module, generator)
         made = value_of_statement(statement) if statement is not None and not changed else None
     else:
         made = generator
-    if not isinstance(made, ast.Call) or not _is_generator(script, made):
+    if not isinstance(made, ast.Call) or not _is_generator(module, made):
         return None
-    return loading_of(script, made, flow)
+    return loading_of(module, made, flow)
 
 
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _is_generator(script: Script, call: ast.Call) -> bool:
+def _is_generator(module: Module, call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    own = any(node.name == name for node in script.all(ast.ClassDef))
+    own = any(node.name == name for node in module.all(ast.ClassDef))
     return name == "ImageDataGenerator" and not own
 
 
 def _added(
-    script: Script, maker: ast.stmt, loading: Loading, tf: str, *, has_helper: bool
+    module: Module, maker: ast.stmt, loading: Loading, tf: str, *, has_helper: bool
 ) -> tuple[str, Edit]:
     """Return the name of the dataset, and the edit that builds it behind the iterator."""
     iterator = target_of(maker) or ""
     stem = re.sub(_ENDINGS, "", iterator) or "image"
-    used = {node.id for node in script.all(ast.Name)} | {
-        f.name for f in script.all(ast.FunctionDef)
+    used = {node.id for node in module.all(ast.Name)} | {
+        f.name for f in module.all(ast.FunctionDef)
     }
     dataset = _free(f"{stem}_dataset", used)
     verb = "prepare" if loading.is_array else "load"
@@ -178,15 +178,15 @@ def _added(
     code = code_of(
         loading, tf=tf, iterator=iterator, dataset=dataset, function=function, has_helper=has_helper
     )
-    code = fitted(quoted(code, script), width=100 - len(script.indent(maker)))
-    is_top = script.parent(maker) is script.tree
+    code = fitted(quoted(code, module), width=100 - len(module.indent(maker)))
+    is_top = module.parent(maker) is module.tree
     gap = "\n\n\n" if is_top else "\n\n"
     code = code if is_top else code.replace("\n\n\n", "\n\n")
-    indent = script.indent(maker)
+    indent = module.indent(maker)
     lines = [indent + row if row else row for row in code.split("\n")]
-    line = script.end(maker)[0]
-    place = (line, len(script.lines[line - 1]))
-    return dataset, Edit(script.file, place, place, gap + "\n".join(lines))
+    line = module.end(maker)[0]
+    place = (line, len(module.lines[line - 1]))
+    return dataset, Edit(module.path, place, place, gap + "\n".join(lines))
 
 
 def _free(name: str, used: set[str]) -> str:
@@ -231,7 +231,7 @@ _PLACES = {
 }
 
 
-def loading_of(script: Script, generator: ast.Call, flow: ast.Call) -> Loading | None:
+def loading_of(module: Module, generator: ast.Call, flow: ast.Call) -> Loading | None:
     """Return how batches are made; None where an argument asks for more than is known here."""
     made, given = _arguments(generator, ()), _arguments(flow, _places(flow))
     if made is None or given is None or not _is_plain(made):
@@ -241,7 +241,7 @@ def loading_of(script: Script, generator: ast.Call, flow: ast.Call) -> Loading |
     known += () if is_array else ("class_mode", "color_mode", "interpolation")
     if any(name not in known and not _is_nothing(value) for name, value in given.items()):
         return None
-    settings = _settings(script, given)
+    settings = _settings(module, given)
     if settings is None or isinstance(given.get("x"), ast.Tuple | ast.List):
         return None  # further inputs beside the images
     flips = [name for name in ("horizontal_flip", "vertical_flip") if _is_true(made.get(name))]
@@ -256,9 +256,9 @@ def loading_of(script: Script, generator: ast.Call, flow: ast.Call) -> Loading |
         is_grey=settings["color_mode"] == "grayscale",
         resize=str(settings["interpolation"]),
         is_shuffled=bool(settings["shuffle"]),
-        seed=script.code(seed) if seed is not None and not _is_nothing(seed) else "",
-        rescale=script.code(rescale) if rescale is not None and not _is_nothing(rescale) else "",
-        prepare=script.code(prepare) if prepare is not None and not _is_nothing(prepare) else "",
+        seed=module.code(seed) if seed is not None and not _is_nothing(seed) else "",
+        rescale=module.code(rescale) if rescale is not None and not _is_nothing(rescale) else "",
+        prepare=module.code(prepare) if prepare is not None and not _is_nothing(prepare) else "",
         flips=tuple(flips),
     )
 
@@ -295,7 +295,7 @@ def _is_preprocess_input(value: ast.expr) -> bool:
     return name == "preprocess_input"
 
 
-def _settings(script: Script, given: dict[str, ast.expr]) -> dict[str, object] | None:
+def _settings(module: Module, given: dict[str, ast.expr]) -> dict[str, object] | None:
     """Return the settings that decide which code is written, where all are told."""
     found: dict[str, object] = {
         "class_mode": "categorical",
@@ -305,7 +305,7 @@ def _settings(script: Script, given: dict[str, ast.expr]) -> dict[str, object] |
     }
     for name in found:
         if name in given:
-            value = _constant(script, given[name])
+            value = _constant(module, given[name])
             if value is None:
                 return None
             found[name] = value.value
@@ -318,10 +318,10 @@ def _settings(script: Script, given: dict[str, ast.expr]) -> dict[str, object] |
     return found if is_known else None
 
 
-def _constant(script: Script, value: ast.expr) -> ast.Constant | None:
+def _constant(module: Module, value: ast.expr) -> ast.Constant | None:
     """Return a value that is written out, here or where its name gets it."""
     if isinstance(value, ast.Name):
-        statement = binding_in_block(script, value) or only_binding(script, value)
+        statement = binding_in_block(module, value) or only_binding(module, value)
         inner = value_of_statement(statement) if statement is not None else None
         return inner if isinstance(inner, ast.Constant) else None
     return value if isinstance(value, ast.Constant) else None

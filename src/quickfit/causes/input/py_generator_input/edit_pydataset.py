@@ -35,34 +35,34 @@ from quickfit.causes._shared.image_pipeline.values import (
     Start,
     assignment,
     code,
-    parameters,
 )
-from quickfit.code.module import parse_expression
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import Def, is_docstring, parameter_names, parse_expression
 from quickfit.findings import Change, Edit, FixClass
 
 _METHODS = {"__init__", "__len__", "__getitem__", "on_epoch_end"}
 
 
-def sequence_to_dataset(project: Project, file: str, line: int, *, pillow: int) -> Change | None:
+def sequence_to_dataset(program: Program, file: str, line: int, *, pillow: int) -> Change | None:
     """Return the change of the PyDataset at a line, or of the one that calls the code there."""
-    script = project.script(file)
-    if script is None:
+    module = program.find_module(file)
+    if module is None:
         return None
-    for found in _sequences(script, line):
+    for found in _sequences(module, line):
         try:
-            return _changed(project, script, found, pillow)
+            return _changed(program, module, found, pillow)
         except NotRecognisedError:
             continue
     return None
 
 
-def _sequences(script: Script, line: int) -> list[ast.ClassDef]:
-    every = [c for c in script.all(ast.ClassDef) if _is_sequence(script, c)]
+def _sequences(module: Module, line: int) -> list[ast.ClassDef]:
+    every = [c for c in module.all(ast.ClassDef) if _is_sequence(module, c)]
     around = [
-        c for c in every if any(b.lineno <= line <= script.end(b)[0] for b in chain_of(script, c))
+        c for c in every if any(b.lineno <= line <= module.end(b)[0] for b in chain_of(module, c))
     ]
-    inside = {f.name for f in script.all(ast.FunctionDef) if f.lineno <= line <= script.end(f)[0]}
+    inside = {f.name for f in module.all(ast.FunctionDef) if f.lineno <= line <= module.end(f)[0]}
     callers = [c for c in every if inside & {code(n).split("(")[0] for n in _calls(c)}]
     return list(dict.fromkeys([*around, *callers]))
 
@@ -71,16 +71,16 @@ def _calls(node: ast.AST) -> list[ast.Call]:
     return [n for n in ast.walk(node) if isinstance(n, ast.Call)]
 
 
-def _is_sequence(script: Script, node: ast.ClassDef) -> bool:
-    return bool(chain_of(script, node))
+def _is_sequence(module: Module, node: ast.ClassDef) -> bool:
+    return bool(chain_of(module, node))
 
 
 def _followed(
     names: Names, node: ast.ClassDef, tf: str, pillow: int
 ) -> tuple[Class, Plan, Reading]:
-    found = read(names.script, node)
+    found = read(names.module, node)
     methods = {k: v for k, v in found.methods.items() if k not in _METHODS}
-    own = {*parameters(found.init)[1:], *stored(found.prelude), *found.numbers}
+    own = {*parameter_names(found.init)[1:], *stored(found.prelude), *found.numbers}
     if any(free_names(m) & own for m in found.methods.values() if m is not found.init):
         raise NotRecognisedError  # a name of the file that means something else in the function
     changed = {k: found.method(v) for k, v in methods.items()}
@@ -98,7 +98,7 @@ def _followed(
     if counted is None:
         raise NotRecognisedError
     reading.facts.batch_size, reading.facts.drops = counted
-    given = parameters(found.methods["__getitem__"])
+    given = parameter_names(found.methods["__getitem__"])
     if len(given) != 2:
         raise NotRecognisedError
     env[given[1]] = Start(0, counts_batches=True)
@@ -114,13 +114,13 @@ def _take_numbers(reading: Reading, found: Class) -> None:
     reading.facts.lengths += found.numbers.values()
 
 
-def _changed(project: Project, script: Script, node: ast.ClassDef, pillow: int) -> Change:
-    if script.parent(node) is not script.tree:
+def _changed(program: Program, module: Module, node: ast.ClassDef, pillow: int) -> Change:
+    if module.parent(node) is not module.tree:
         raise NotRecognisedError
-    tf, added = script.import_of("tensorflow", "tf")
-    found, plan, reading = _followed(names_of(project, script), node, tf, pillow)
-    made_at = instances(project, node.name)
-    function = function_name(project, node.name)
+    tf, added = module.import_of("tensorflow", "tf")
+    found, plan, reading = _followed(names_of(program, module), node, tf, pillow)
+    made_at = instances(program, node.name)
+    function = function_name(program, node.name)
     order = batch_order(made_at, plan, found.init)
     made = written(
         plan,
@@ -129,24 +129,24 @@ def _changed(project: Project, script: Script, node: ast.ClassDef, pillow: int) 
         scope=found.init,
         batch_order=order,
     )
-    text = _text(script, node, found, plan, made, function, order)
-    edits = [Edit(script.file, (node.lineno, 0), _end(script, node), text), *added]
+    text = _text(module, node, found, plan, made, function, order)
+    edits = [Edit(module.path, (node.lineno, 0), _end(module, node), text), *added]
     for use in made_at:
         edits += use.edits(function, order)
-    edits += imports(project, node.name, function)
-    edits += removals(project, script, edits)
+    edits += imports(program, node.name, function)
+    edits += removals(program, module, edits)
     kind = FixClass.MAY_CHANGE_RESULTS if order else made.kind
     title = f"Load the pictures of `{node.name}` with tf.data, on all cores"
     return Change(title, kind, tuple(edits), made.note)
 
 
-def _end(script: Script, node: ast.ClassDef) -> tuple[int, int]:
-    last = script.end(node)[0]
-    return last, len(script.lines[last - 1])
+def _end(module: Module, node: ast.ClassDef) -> tuple[int, int]:
+    last = module.end(node)[0]
+    return last, len(module.lines[last - 1])
 
 
 def _text(
-    script: Script,
+    module: Module,
     node: ast.ClassDef,
     found: Class,
     plan: Plan,
@@ -155,40 +155,40 @@ def _text(
     batch_order: str,
 ) -> str:
     """Return the function that takes the place of the class."""
-    heads = _heads(script, found.init)
+    heads = _heads(module, found.init)
     if batch_order == "shuffle":
-        if "shuffle" in parameters(found.init):
+        if "shuffle" in parameter_names(found.init):
             raise NotRecognisedError
         heads.append("shuffle=False")
     taken = {
-        *parameters(found.init),
+        *parameter_names(found.init),
         *(code(s.targets[0]) for s in plan.prelude if isinstance(s, ast.Assign)),
     }
     if {"ds", "load", "load_batch", "nearest"} & taken:
         raise NotRecognisedError
-    kept = _kept(script, plan, made)
-    if comments_between(script, node.lineno, node.lineno):
+    kept = _kept(module, plan, made)
+    if comments_between(module, node.lineno, node.lineno):
         raise NotRecognisedError
     body = with_comments(
-        (*kept, *laid_out(made.lines, script)),
-        script,
+        (*kept, *laid_out(made.lines, module)),
+        module,
         node.lineno,
-        script.end(node)[0],
+        module.end(node)[0],
         made.elsewhere,
     )
     first = node.body[0]
     rows = broken(f"def {function}({', '.join(heads)})")
     rows[-1] += ":"
-    if is_text(first):
+    if is_docstring(first):
         rows += [
-            f"    {row.strip()}" if row.strip() else "" for row in script.code(first).split("\n")
+            f"    {row.strip()}" if row.strip() else "" for row in module.code(first).split("\n")
         ]
         rows += [""]
     rows += [f"    {row}" if row.strip() else "" for row in body.split("\n")]
     return "\n".join(rows)
 
 
-def _heads(script: Script, init: Function) -> list[str]:
+def _heads(module: Module, init: Def) -> list[str]:
     """Return the parameters of a function that is called as a class was."""
     given = init.args
     if given.vararg or given.posonlyargs:
@@ -196,28 +196,28 @@ def _heads(script: Script, init: Function) -> list[str]:
     first = len(given.args) - len(given.defaults)
     defaults = {a.arg: d for a, d in zip(given.args[first:], given.defaults, strict=True)}
     defaults |= {a.arg: d for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d}
-    rows = [_head(script, a, defaults.get(a.arg)) for a in given.args[1:]]
-    named = [_head(script, a, defaults.get(a.arg)) for a in given.kwonlyargs]
+    rows = [_head(module, a, defaults.get(a.arg)) for a in given.args[1:]]
+    named = [_head(module, a, defaults.get(a.arg)) for a in given.kwonlyargs]
     return [*rows, *(["*", *named] if named else [])]
 
 
-def _head(script: Script, argument: ast.arg, default: ast.expr | None) -> str:
+def _head(module: Module, argument: ast.arg, default: ast.expr | None) -> str:
     name = argument.arg
     if argument.annotation is not None:
-        name = f"{name}: {script.code(argument.annotation)}"
+        name = f"{name}: {module.code(argument.annotation)}"
     if default is None:
         return name
     sign = " = " if argument.annotation is not None else "="
-    return f"{name}{sign}{script.code(default)}"
+    return f"{name}{sign}{module.code(default)}"
 
 
-def _kept(script: Script, plan: Plan, made: Pipeline) -> list[Line]:
+def _kept(module: Module, plan: Plan, made: Pipeline) -> list[Line]:
     """Return the lines of `__init__` that the function still needs."""
     text = "\n".join(row.text for row in made.lines)
     kept = [s for s in plan.prelude if is_needed(s, plan.prelude, text)]
-    if any(comments_between(script, s.lineno, (s.end_lineno or 0) - 1) for s in kept):
+    if any(comments_between(module, s.lineno, (s.end_lineno or 0) - 1) for s in kept):
         raise NotRecognisedError
-    return [Line(row, s.lineno) for s in kept for row in quoted(code(s), script).split("\n")]
+    return [Line(row, s.lineno) for s in kept for row in quoted(code(s), module).split("\n")]
 
 
 # What Keras asks a PyDataset for; a dataset has its own threads.
@@ -228,7 +228,7 @@ _OF_KERAS = {"workers", "use_multiprocessing", "max_queue_size"}
 class Instance:
     """A call that makes the PyDataset, and whether `fit` trains on it."""
 
-    script: Script
+    module: Module
     call: ast.Call
     is_trained_on: bool
     keeps_order: bool
@@ -240,80 +240,82 @@ class Instance:
         if any(k.arg is None for k in call.keywords):
             raise NotRecognisedError
         if len(kept) == len(call.keywords) and not (batch_order and self.is_trained_on):
-            return [self.script.replace(call.func, self._name(function))]
-        arguments = [self.script.code(a) for a in call.args]
-        arguments += [f"{k.arg}={self.script.code(k.value)}" for k in kept]
+            return [self.module.replace(call.func, self._name(function))]
+        arguments = [self.module.code(a) for a in call.args]
+        arguments += [f"{k.arg}={self.module.code(k.value)}" for k in kept]
         if batch_order == "shuffle" and self.is_trained_on and not self.keeps_order:
             arguments.append("shuffle=True")
-        statement = self.script.statement(call)
-        if self.script.has_comment(statement, statement):
+        statement = self.module.statement(call)
+        if self.module.has_comment(statement, statement):
             raise NotRecognisedError
-        return [self.script.replace(call, f"{self._name(function)}({', '.join(arguments)})")]
+        return [self.module.replace(call, f"{self._name(function)}({', '.join(arguments)})")]
 
     def _name(self, function: str) -> str:
         func = self.call.func
         return f"{code(func.value)}.{function}" if isinstance(func, ast.Attribute) else function
 
 
-def instances(project: Project, name: str) -> list[Instance]:
+def instances(program: Program, name: str) -> list[Instance]:
     """Return the calls that make a PyDataset."""
     found = []
-    for file in project.files:
-        script = project.script(file)
-        for node in ast.walk(script.tree) if script else ():
+    for file in program.paths:
+        module = program.find_module(file)
+        for node in ast.walk(module.tree) if module else ():
             is_it = isinstance(node, ast.Name) and node.id == name
             is_it = is_it or (isinstance(node, ast.Attribute) and node.attr == name)
             if isinstance(node, ast.alias) and node.name == name and node.asname:
                 raise NotRecognisedError
-            if not is_it or script is None:
+            if not is_it or module is None:
                 continue
-            if _is_super(script, node):
+            if _is_super(module, node):
                 continue
-            call = script.parent(node)
+            call = module.parent(node)
             if not isinstance(call, ast.Call) or call.func is not node:
                 raise NotRecognisedError
-            found.append(_instance(script, call))
+            found.append(_instance(module, call))
     if not any(use.is_trained_on for use in found):
         raise NotRecognisedError
     return found
 
 
-def _is_super(script: Script, node: ast.AST) -> bool:
+def _is_super(module: Module, node: ast.AST) -> bool:
     """Tell whether a class is named in `super(Name, self)`."""
-    parent = script.parent(node)
+    parent = module.parent(node)
     return isinstance(parent, ast.Call) and code(parent.func) == "super"
 
 
-def _instance(script: Script, call: ast.Call) -> Instance:
-    parent = script.parent(call)
+def _instance(module: Module, call: ast.Call) -> Instance:
+    parent = module.parent(call)
     values: list[ast.expr] = [call]
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         target = parent.targets[0]
         if not isinstance(target, ast.Name) or parent.value is not call:
             raise NotRecognisedError
-        scope = script.around(parent, ast.FunctionDef) or script.tree
-        names = [n for n in script.all(ast.Name, scope) if n.id == target.id and n is not target]
+        scope = module.around(parent, ast.FunctionDef) or module.tree
+        names = [
+            n for n in module.all(ast.Name, within=scope) if n.id == target.id and n is not target
+        ]
         if any(not isinstance(n.ctx, ast.Load) for n in names) or not names:
             raise NotRecognisedError
         values = list(names)
     trained, orders = False, []
     for value in values:
-        role, keeps = _role(script, value)
+        role, keeps = _role(module, value)
         trained = trained or role == "x"
         orders += [keeps] if role == "x" else []
     if len(set(orders)) > 1:
         raise NotRecognisedError
-    return Instance(script, call, trained, bool(orders) and orders[0])
+    return Instance(module, call, trained, bool(orders) and orders[0])
 
 
-def _role(script: Script, value: ast.expr) -> tuple[str, bool]:
+def _role(module: Module, value: ast.expr) -> tuple[str, bool]:
     """Return what a PyDataset is used for, and whether `fit` keeps the order of batches."""
-    parent = script.parent(value)
+    parent = module.parent(value)
     if isinstance(parent, ast.Call) and code(parent.func) == "len":
         return "len", False
     call, keyword = parent, ""
     if isinstance(parent, ast.keyword):
-        keyword, call = parent.arg or "", script.parent(parent)
+        keyword, call = parent.arg or "", module.parent(parent)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         raise NotRecognisedError
     named = {k.arg: k.value for k in call.keywords}
@@ -329,7 +331,7 @@ def _role(script: Script, value: ast.expr) -> tuple[str, bool]:
     return "x", code(named["shuffle"]) == "False" if "shuffle" in named else False
 
 
-def batch_order(made_at: list[Instance], plan: Plan, init: Function) -> str:
+def batch_order(made_at: list[Instance], plan: Plan, init: Def) -> str:
     """Return whether Keras shuffles whole batches: never, always or for some instances."""
     conditions = {condition for condition, _ in plan.shuffles}
     if conditions:
@@ -343,7 +345,7 @@ def batch_order(made_at: list[Instance], plan: Plan, init: Function) -> str:
     return "always" if len(trained) == len(made_at) else "shuffle"
 
 
-def _check_shuffled(call: ast.Call, init: Function, conditions: set[str]) -> None:
+def _check_shuffled(call: ast.Call, init: Def, conditions: set[str]) -> None:
     """Make sure that the PyDataset trained on shuffles: else Keras shuffles its batches."""
     names = [a.arg for a in init.args.args][1:]
     defaults = dict(zip(reversed(names), reversed(init.args.defaults), strict=False))
@@ -355,10 +357,10 @@ def _check_shuffled(call: ast.Call, init: Function, conditions: set[str]) -> Non
             raise NotRecognisedError
 
 
-def function_name(project: Project, name: str) -> str:
+def function_name(program: Program, name: str) -> str:
     """Return a name for the function that takes the place of a class."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    texts = [project.script(file) for file in project.files]
+    texts = [program.find_module(file) for file in program.paths]
     taken = {n.id for s in texts if s for n in s.all(ast.Name)}
     taken |= {a.arg for s in texts if s for a in s.all(ast.arg)}
     taken |= {f.name for s in texts if s for f in s.all(ast.FunctionDef)}
@@ -368,17 +370,17 @@ def function_name(project: Project, name: str) -> str:
     raise NotRecognisedError
 
 
-def imports(project: Project, name: str, function: str) -> list[Edit]:
+def imports(program: Program, name: str, function: str) -> list[Edit]:
     """Return the edits of the imports of a class, in all files."""
     edits = []
-    for file in project.files:
-        script = project.script(file)
-        for node in script.all(ast.ImportFrom) if script else ():
+    for file in program.paths:
+        module = program.find_module(file)
+        for node in module.all(ast.ImportFrom) if module else ():
             for alias in node.names:
-                if alias.name == name and script is not None:
+                if alias.name == name and module is not None:
                     begin = (alias.lineno, alias.col_offset)
                     end = (alias.lineno, alias.col_offset + len(name))
-                    edits.append(Edit(script.file, begin, end, function))
+                    edits.append(Edit(module.path, begin, end, function))
     return edits
 
 
@@ -402,19 +404,19 @@ class Class:
         chain: the class and those it inherits from.
     """
 
-    methods: dict[str, Function]
-    init: Function
+    methods: dict[str, Def]
+    init: Def
     chain: list[ast.ClassDef]
     prelude: list[ast.stmt] = field(default_factory=list)
     attributes: dict[str, ast.expr] = field(default_factory=dict)
     numbers: dict[str, ast.expr] = field(default_factory=dict)
 
-    def substituted(self, method: Function) -> list[ast.stmt]:
+    def substituted(self, method: Def) -> list[ast.stmt]:
         """Return the statements of a method, behind its docstring, without `self`."""
         body: list[ast.stmt] = self.method(method).body
-        return body[1:] if is_text(body[0]) else body
+        return body[1:] if is_docstring(body[0]) else body
 
-    def method(self, method: Function) -> Function:
+    def method(self, method: Def) -> Def:
         """Return a method with what attributes stand for."""
         changed = _Self(self.attributes, self.methods).visit(copy.deepcopy(method))
         return ast.fix_missing_locations(changed)  # type: ignore[no-any-return]
@@ -423,7 +425,7 @@ class Class:
 class _Self(ast.NodeTransformer):
     """Puts in the place of `self.name` what the class was given for it."""
 
-    def __init__(self, attributes: dict[str, ast.expr], methods: dict[str, Function]) -> None:
+    def __init__(self, attributes: dict[str, ast.expr], methods: dict[str, Def]) -> None:
         self.attributes = attributes
         self.methods = methods
 
@@ -448,25 +450,25 @@ class _Given(ast.NodeTransformer):
         return copy.deepcopy(self.values.get(node.id, node))
 
 
-def chain_of(script: Script, node: ast.ClassDef) -> list[ast.ClassDef]:
+def chain_of(module: Module, node: ast.ClassDef) -> list[ast.ClassDef]:
     """Return a class and those it inherits from; none where it is no PyDataset."""
     names = [code(b).rsplit(".", 1)[-1] for b in node.bases]
     names = [name for name in names if name not in _EMPTY_BASES]
     if len(names) != 1:
         return []
-    own = [c for c in script.all(ast.ClassDef) if c.name == names[0] and c is not node]
+    own = [c for c in module.all(ast.ClassDef) if c.name == names[0] and c is not node]
     if not own:
         return [node] if names[0] in _BASES else []
-    above = chain_of(script, own[0]) if len(own) == 1 and own[0].lineno < node.lineno else []
+    above = chain_of(module, own[0]) if len(own) == 1 and own[0].lineno < node.lineno else []
     return [node, *above] if above else []
 
 
-def read(script: Script, node: ast.ClassDef) -> Class:
+def read(module: Module, node: ast.ClassDef) -> Class:
     """Return the parts of a class."""
-    chain = chain_of(script, node)
+    chain = chain_of(module, node)
     if not chain or any(c.decorator_list or c.keywords for c in chain):
         raise NotRecognisedError
-    methods: dict[str, Function] = {}
+    methods: dict[str, Def] = {}
     for one in reversed(chain):
         methods |= {f.name: f for f in one.body if isinstance(f, ast.FunctionDef)}
     if not {"__init__", "__len__", "__getitem__"} <= set(methods):
@@ -488,7 +490,7 @@ def _of_body(node: ast.ClassDef, found: Class) -> None:
     """Take the attributes that a class has by itself."""
     for statement in node.body:
         given = assignment(statement)
-        if isinstance(statement, ast.FunctionDef | ast.Pass) or is_text(statement):
+        if isinstance(statement, ast.FunctionDef | ast.Pass) or is_docstring(statement):
             continue
         if isinstance(statement, ast.AnnAssign) and statement.value is None:
             continue
@@ -504,20 +506,15 @@ def _target(statement: ast.stmt) -> ast.AST:
     return given[0] if given is not None else statement
 
 
-def _stores(method: Function) -> bool:
+def _stores(method: Def) -> bool:
     nodes = [n for n in ast.walk(method) if isinstance(n, ast.Attribute)]
     return any(isinstance(n.ctx, ast.Store) and code(n.value) == "self" for n in nodes)
-
-
-def is_text(statement: ast.stmt) -> bool:
-    """Tell whether a statement is a docstring."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 # -- what `__init__` does ----------------------------------------------------------------------
 
 
-def _of_init(inits: list[Function], given: dict[str, ast.expr], found: Class) -> None:
+def _of_init(inits: list[Def], given: dict[str, ast.expr], found: Class) -> None:
     """Take the statements of `__init__`, and of those that it calls with `super()`."""
     init, *above = inits
     for statement in init.body:
@@ -526,16 +523,16 @@ def _of_init(inits: list[Function], given: dict[str, ast.expr], found: Class) ->
         if isinstance(call, ast.Call) and re.match(r"super\(.*?\)\.__init__$", code(call.func)):
             if above:
                 _of_init(above, _arguments(above[0], call), found)
-        elif not is_text(made):
+        elif not is_docstring(made):
             if loops.stored([statement]) & set(given):
                 raise NotRecognisedError
             _of_statement(made, found)
 
 
-def _arguments(function: Function, call: ast.Call) -> dict[str, ast.expr]:
+def _arguments(function: Def, call: ast.Call) -> dict[str, ast.expr]:
     """Return what the parameters of a method are given; they must be names or written out."""
     given = function.args
-    names = parameters(function)[1:]
+    names = parameter_names(function)[1:]
     if given.vararg or len(call.args) > len(names):
         raise NotRecognisedError
     places = [a.arg for a in (*given.posonlyargs, *given.args)]
@@ -566,7 +563,7 @@ def _of_statement(statement: ast.stmt, found: Class) -> None:
         return
     loops.check_kept(statement)
     names = loops.stored([statement])
-    if names & {*parameters(found.init), *_attributes_of(found)}:
+    if names & {*parameter_names(found.init), *_attributes_of(found)}:
         raise NotRecognisedError  # a name that an attribute will have
     found.prelude.append(_plain(statement, found))
 
@@ -617,7 +614,7 @@ def _attribute(name: str, given: ast.expr, statement: ast.stmt, found: Class) ->
         found.numbers[name] = parse_expression(numbered.group(2))
         return
     found.attributes.pop(name, None)
-    if name in parameters(found.init):
+    if name in parameter_names(found.init):
         if any(code(v) == name for v in found.attributes.values()):
             raise NotRecognisedError
         found.attributes[name] = ast.Name(name, ast.Load())

@@ -40,15 +40,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._cause import Cause, example, slowest_input_line, waiting, waits_for_input
 from quickfit.causes._shared.image_pipeline.generators import installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_map, with_own_sizes
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
 from quickfit.causes.input.python_in_map.text import python_maps as python_calls
 from quickfit.code.conditions import is_for_tests, never_runs
-from quickfit.code.module import Module, name_of
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
+from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,
     Effect,
@@ -130,7 +130,7 @@ def detect(signals: Signals) -> Finding | None:
                 "share",
                 f"{threads.cores:.1f} of {signals.cores:g}: Python runs on one at a time",
             ),
-            *_hot_line(signals),
+            *slowest_input_line(signals),
         ),
         gain=found,
         cost_share=signals.wait.share,
@@ -171,14 +171,6 @@ def _place(stage: Stage, signals: Signals) -> Location | None:
     return signals.location(place.get("file"), place.get("line")) or stage.location
 
 
-def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
-    line = signals.hot_input_line()
-    if line is None or not line.is_certain:
-        return ()
-    what = "of the samples of the input code are at its slowest line"
-    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
-
-
 def _gain(maps: list[Stage], signals: Signals) -> Gain:
     work = signals.work
     # Time in the map includes waiting for the lock; the threads cannot have used more CPU.
@@ -216,13 +208,13 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     return with_own_sizes(shown, signals)
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Load the pictures, or do the arithmetic, with TensorFlow's operations."""
     place = finding.where
     if place is None:
         return []
-    found = python_map(project, place.file, place.line, pillow=installed_pillow())
-    found = found or numpy_map(project, place.file, place.line)
+    found = python_map(program, place.file, place.line, pillow=installed_pillow())
+    found = found or numpy_map(program, place.file, place.line)
     return [found] if found is not None else []
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from quickfit.causes._shared.dataset_chains import parallel_map
 from quickfit.causes._shared.image_pipeline.calls import Reading
 from quickfit.causes._shared.image_pipeline.expressions import Env
 from quickfit.causes._shared.image_pipeline.generators import (
@@ -28,17 +27,19 @@ from quickfit.causes._shared.image_pipeline.values import (
     Value,
     assignment,
     code,
-    parameters,
 )
+from quickfit.causes._shared.map_threads import parallel_map
 from quickfit.causes.input.python_in_map.numpy_operations import Operations
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.project import Function, Project, Script
+from quickfit.code.module import Module
+from quickfit.code.program import Program
+from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, Edit, FixClass
 
 _CALLS = ("py_function", "numpy_function", "py_func", "eager_py_func")
 
 
-def python_map(project: Project, file: str, line: int, *, pillow: int) -> Change | None:
+def python_map(program: Program, file: str, line: int, *, pillow: int) -> Change | None:
     """Return the change of the function that `tf.py_function` at a line calls.
 
     Args:
@@ -47,23 +48,23 @@ def python_map(project: Project, file: str, line: int, *, pillow: int) -> Change
         line: the line of `tf.py_function`, of a map, or of the function that is called.
         pillow: the major version of Pillow that the script runs with.
     """
-    script = project.script(file)
-    if script is None:
+    module = program.find_module(file)
+    if module is None:
         return None
-    for name in candidates(script, line):
+    for name in candidates(module, line):
         try:
-            return _changed(project, script, name, pillow)
+            return _changed(program, module, name, pillow)
         except NotRecognisedError:
             continue
     return None
 
 
-def candidates(script: Script, line: int) -> list[str]:
+def candidates(module: Module, line: int) -> list[str]:
     """Return the functions that Python is called with, those at the line first."""
-    calls = [c for c in script.all(ast.Call) if _is_python_call(c)]
+    calls = [c for c in module.all(ast.Call) if _is_python_call(c)]
     named = {_function(c): c for c in calls if _function(c)}
-    at = [n for n, c in named.items() if script.statement(c).lineno <= line <= (c.end_lineno or 0)]
-    inside = [f.name for f in script.all(ast.FunctionDef) if f.lineno <= line <= script.end(f)[0]]
+    at = [n for n, c in named.items() if module.statement(c).lineno <= line <= (c.end_lineno or 0)]
+    inside = [f.name for f in module.all(ast.FunctionDef) if f.lineno <= line <= module.end(f)[0]]
     only = list(named) if len(named) == 1 else []
     return list(dict.fromkeys([*at, *(n for n in inside if n in named), *only]))
 
@@ -78,25 +79,25 @@ def _function(call: ast.Call) -> str:
     return given.id if isinstance(given, ast.Name) else ""
 
 
-def _changed(project: Project, script: Script, name: str, pillow: int) -> Change:
-    names = Names(script)
+def _changed(program: Program, module: Module, name: str, pillow: int) -> Change:
+    names = Names(module)
     function = names.function(name)
     if function is None or function.decorator_list:
         raise NotRecognisedError
-    calls = uses(project, script, name)
+    calls = uses(program, module, name)
     dtypes = {dtypes_of(call) for call in calls}
     if len(dtypes) != 1:
         raise NotRecognisedError
-    tf, imports = script.import_of("tensorflow", "tf")
+    tf, imports = module.import_of("tensorflow", "tf")
     lines, picture, is_random = _translated(names, function, dtypes.pop(), tf=tf, pillow=pillow)
     body = without_docstring(function)
-    head = head_line(script, function)
-    text = with_comments(laid_out(tuple(lines), script), script, head, script.end(body[-1])[0])
-    edits = [block(script, body, head, text), *imports]
-    edits += [call_edit(script, call, name) for call in calls]
-    edits += threads(script, calls, edits)
+    head = head_line(module, function)
+    text = with_comments(laid_out(tuple(lines), module), module, head, module.end(body[-1])[0])
+    edits = [block(module, body, head, text), *imports]
+    edits += [call_edit(module, call, name) for call in calls]
+    edits += threads(module, calls, edits)
     if function.returns is not None:
-        edits.append(script.replace(function.returns, f"{tf}.Tensor"))
+        edits.append(module.replace(function.returns, f"{tf}.Tensor"))
     note = f"Pixels differ by at most {picture.difference} of 255, as measured on photos."
     title = f"Load the pictures of `{name}` with TensorFlow, without Python"
     note = note if picture.difference else "The pixels are the same."
@@ -104,37 +105,37 @@ def _changed(project: Project, script: Script, name: str, pillow: int) -> Change
     return Change(title, kind, tuple(edits), note)
 
 
-def threads(script: Script, calls: list[ast.Call], edits: Iterable[Edit]) -> list[Edit]:
+def threads(module: Module, calls: list[ast.Call], edits: Iterable[Edit]) -> list[Edit]:
     """Return the edits that give the maps around calls several threads, which now help."""
-    inside = [script.around(call, ast.FunctionDef, ast.Lambda) for call in calls]
+    inside = [module.around(call, ast.FunctionDef, ast.Lambda) for call in calls]
     named = {f.name for f in inside if isinstance(f, ast.FunctionDef)}
     found: list[Edit] = []
-    for call in script.all(ast.Call):
+    for call in module.all(ast.Call):
         given = call.args[0] if call.args else None
         is_it = given in inside or (isinstance(given, ast.Name) and given.id in named)
         if not is_it or not isinstance(call.func, ast.Attribute) or call.func.attr != "map":
             continue
-        if any("random" in script.code(f) for f in inside if f is not None):
+        if any("random" in module.code(f) for f in inside if f is not None):
             continue  # other random numbers
         line = call.func.end_lineno or call.lineno
-        change = parallel_map(script, line, is_random=False)
+        change = parallel_map(module, line, is_random=False)
         if change is not None and not is_in_conflict(change.edits, edits):
             found += [edit for edit in change.edits if edit not in found]
     return found
 
 
-def uses(project: Project, script: Script, name: str) -> list[ast.Call]:
+def uses(program: Program, module: Module, name: str) -> list[ast.Call]:
     """Return the calls that a function is given to; it must have no other use."""
     calls = []
-    for file in project.files:
-        other = project.script(file)
+    for file in program.paths:
+        other = program.find_module(file)
         for node in other.all(ast.Name) if other else ():
             if node.id != name or other is None:
                 continue
             parent = other.parent(node)
             holder = other.parent(parent) if isinstance(parent, ast.keyword) else parent
             is_given = isinstance(holder, ast.Call) and _is_python_call(holder)
-            if other is not script or not is_given or not isinstance(holder, ast.Call):
+            if other is not module or not is_given or not isinstance(holder, ast.Call):
                 raise NotRecognisedError
             calls.append(holder)
         if other is not None and any(a.attr == name for a in other.all(ast.Attribute)):
@@ -161,25 +162,25 @@ def dtypes_of(call: ast.Call) -> tuple[str, ...]:
     return (dtype_name(types),)
 
 
-def call_edit(script: Script, call: ast.Call, name: str) -> Edit:
+def call_edit(module: Module, call: ast.Call, name: str) -> Edit:
     """Return the edit that calls a function itself."""
     inputs = _arguments(call)[0]
     if not isinstance(inputs, ast.List | ast.Tuple):
         raise NotRecognisedError
-    statement = script.statement(call)
+    statement = module.statement(call)
     spans_lines = call.lineno != call.end_lineno
-    if spans_lines and script.has_comment(statement, statement):
+    if spans_lines and module.has_comment(statement, statement):
         raise NotRecognisedError
-    arguments = ", ".join(script.code(element) for element in inputs.elts)
-    return script.replace(call, f"{name}({arguments})")
+    arguments = ", ".join(module.code(element) for element in inputs.elts)
+    return module.replace(call, f"{name}({arguments})")
 
 
 def _translated(
-    names: Names, function: Function, dtypes: tuple[str, ...], *, tf: str, pillow: int
+    names: Names, function: Def, dtypes: tuple[str, ...], *, tf: str, pillow: int
 ) -> tuple[list[Line], Picture, bool]:
     """Return the body of a function in TensorFlow, its picture, and whether chance changes it."""
     reading = Reading(names, Pictures(names, tf=tf, pillow=pillow), Facts(), {})
-    env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameters(function)}
+    env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameter_names(function)}
     value = reading.returned(without_docstring(function), env)
     values = value.values if isinstance(value, Group) else (value,)
     pictures = [v for v in values if isinstance(v, Picture)]
@@ -193,7 +194,7 @@ def _translated(
     lines = list(picture.lines)
     path = picture.path.node.id
     lines[0] = Line(lines[0].text.replace("(path)", f"({path})"), lines[0].origin)
-    if "nearest" in picture.helpers or {"image", "data", "first"} & set(parameters(function)):
+    if "nearest" in picture.helpers or {"image", "data", "first"} & set(parameter_names(function)):
         raise NotRecognisedError
     results = [_result(v, d, tf) for v, d in zip(values, dtypes, strict=True)]
     lines.append(Line(f"return {', '.join(results)}", last))
@@ -211,46 +212,46 @@ def _result(value: Value, dtype: str, tf: str) -> str:
 _NOTE = "Computed in 32 bits throughout; NumPy computes parts of it in 64 bits."
 
 
-def numpy_map(project: Project, file: str, line: int) -> Change | None:
+def numpy_map(program: Program, file: str, line: int) -> Change | None:
     """Return the change of the function of arithmetic that Python is called with at a line."""
-    script = project.script(file)
-    if script is None:
+    module = program.find_module(file)
+    if module is None:
         return None
-    for name in candidates(script, line):
+    for name in candidates(module, line):
         try:
-            return _changed_numpy(project, script, name)
+            return _changed_numpy(program, module, name)
         except NotRecognisedError:
             continue
     return None
 
 
-def _changed_numpy(project: Project, script: Script, name: str) -> Change:
-    names = names_of(project, script)
+def _changed_numpy(program: Program, module: Module, name: str) -> Change:
+    names = names_of(program, module)
     function = names.function(name)
     if function is None or function.decorator_list or function.args.defaults:
         raise NotRecognisedError
-    calls = uses(project, script, name)
+    calls = uses(program, module, name)
     if {dtypes_of(call) for call in calls} != {("float32",)}:
         raise NotRecognisedError
-    tf, imports = script.import_of("tensorflow", "tf")
-    kinds = dict.fromkeys(parameters(function), "whole")
-    lines = _lines(function, Operations(names, tf, kinds), script)
-    body, head = without_docstring(function), head_line(script, function)
-    text = with_comments(tuple(lines), script, head, script.end(body[-1])[0])
-    edits = [block(script, body, head, fitted(text)), *imports]
-    edits += [call_edit(script, call, name) for call in calls]
-    edits += threads(script, calls, edits)
+    tf, imports = module.import_of("tensorflow", "tf")
+    kinds = dict.fromkeys(parameter_names(function), "whole")
+    lines = _lines(function, Operations(names, tf, kinds), module)
+    body, head = without_docstring(function), head_line(module, function)
+    text = with_comments(tuple(lines), module, head, module.end(body[-1])[0])
+    edits = [block(module, body, head, fitted(text)), *imports]
+    edits += [call_edit(module, call, name) for call in calls]
+    edits += threads(module, calls, edits)
     if function.returns is not None:
-        edits.append(script.replace(function.returns, f"{tf}.Tensor"))
+        edits.append(module.replace(function.returns, f"{tf}.Tensor"))
     title = f"Compute `{name}` with TensorFlow, without Python"
     return Change(title, FixClass.EQUIVALENT, tuple(edits), _NOTE)
 
 
-def _lines(function: Function, operations: Operations, script: Script) -> list[Line]:
+def _lines(function: Def, operations: Operations, module: Module) -> list[Line]:
     """Return the body of a function in TensorFlow, statement by statement."""
     *before, last = without_docstring(function)
     tf, first = operations.tf, function.body[0].lineno
-    given = parameters(function)
+    given = parameter_names(function)
     if not given or {tf, "tf"} & set(given):
         raise NotRecognisedError
     rows = [Line(f"{name} = {tf}.cast({name}, {tf}.float32)", first) for name in given]
@@ -261,13 +262,13 @@ def _lines(function: Function, operations: Operations, script: Script) -> list[L
         if part.kind == "number":
             raise NotRecognisedError
         if part.text != target:  # else a cast that has been made
-            rows.append(Line(quoted(f"{target} = {part.text}", script), statement.lineno))
+            rows.append(Line(quoted(f"{target} = {part.text}", module), statement.lineno))
     if not isinstance(last, ast.Return) or last.value is None:
         raise NotRecognisedError
     result = operations.part(last.value)
     if result.kind != "tensor":
         raise NotRecognisedError
-    return [*rows, Line(quoted(f"return {result.text}", script), last.lineno)]
+    return [*rows, Line(quoted(f"return {result.text}", module), last.lineno)]
 
 
 def _assigned(statement: ast.stmt) -> tuple[str, ast.expr]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from quickfit.code.keras_models import is_model_value
-from quickfit.code.module import Module, argument, is_open, keyword_value, name_of, own_nodes
+from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.shapes.calls import Env, Question, argument_shapes
 from quickfit.code.shapes.layers import shape_after_model
 from quickfit.code.shapes.shape import Array, Parts, Shape, Side, Stream, Table, Thing, as_array
 from quickfit.code.shapes.shaping import Shaping
+from quickfit.code.syntax import argument, is_open, keyword_value, name_of, own_nodes
 from quickfit.code.values import External, Instance, Literal, Made, Routine, Value
 from quickfit.code.versions import backend, is_version_guarded, uses_legacy_keras
 from quickfit.findings import Effect

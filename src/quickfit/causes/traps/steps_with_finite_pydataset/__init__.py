@@ -54,7 +54,6 @@ from quickfit.causes.traps.steps_with_finite_pydataset.epochs import (
 from quickfit.code.keras_models import Feed, feeds, fittings
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.project import Project
 from quickfit.code.versions import uses_legacy_keras
 from quickfit.findings import (
     Change,
@@ -152,18 +151,18 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     )
 
 
-def changes(finding: Finding, signals: Signals, project: Project) -> list[Change]:
+def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Let epochs take all of the data, or let the data go on."""
     where = finding.where
-    script = project.script(where.file) if where is not None else None
-    if where is None or script is None or not epoch_lengths(signals).is_asked:
+    module = program.find_module(where.file) if where is not None else None
+    if where is None or module is None or not epoch_lengths(signals).is_asked:
         return []
     ways = {
         "generator": (endless_generator,),
         "pydataset": (all_of_the_data,),
         "tf.data": (all_of_the_data, repeated_data),
     }
-    found = [way(script, where.line) for way in ways.get(signals.loop.input, ())]
+    found = [way(module, where.line) for way in ways.get(signals.loop.input, ())]
     return [change for change in found if change is not None]
 
 

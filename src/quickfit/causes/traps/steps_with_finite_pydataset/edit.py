@@ -6,21 +6,21 @@ import ast
 
 from quickfit.code.edits import remove_keywords
 from quickfit.code.loops import put_under_head
-from quickfit.code.module import ParsedFile, called_name, is_open, keyword_value
-from quickfit.code.project import Script
+from quickfit.code.module import Module
 from quickfit.code.scopes import binders_in_file, call_at, reads_in_file
+from quickfit.code.syntax import called_name, is_open, keyword_value
 from quickfit.findings import Change, Edit, FixClass
 
 
-def all_of_the_data(script: Script, line: int) -> Change | None:
+def all_of_the_data(module: Module, line: int) -> Change | None:
     """Let every epoch take all batches, by taking `steps_per_epoch` from `fit`."""
-    call = call_at(script, line, "fit")
+    call = call_at(module, line, "fit")
     if call is None or not (call.args or keyword_value(call, "x")):
         return None
-    return whole_epochs(script, call)
+    return whole_epochs(module, call)
 
 
-def whole_epochs(file: ParsedFile, fit: ast.Call) -> Change | None:
+def whole_epochs(file: Module, fit: ast.Call) -> Change | None:
     """Return the change that takes `steps_per_epoch` from a call of `fit`."""
     edits = remove_keywords(file, fit, {"steps_per_epoch"})
     if not edits:
@@ -33,9 +33,9 @@ def whole_epochs(file: ParsedFile, fit: ast.Call) -> Change | None:
     )
 
 
-def repeated_data(script: Script, line: int) -> Change | None:
+def repeated_data(module: Module, line: int) -> Change | None:
     """Let a dataset begin again when it ends, so that every epoch has its steps."""
-    call = call_at(script, line, "fit")
+    call = call_at(module, line, "fit")
     if call is None or is_open(call) or keyword_value(call, "steps_per_epoch") is None:
         return None
     data = call.args[0] if call.args else keyword_value(call, "x")
@@ -44,19 +44,19 @@ def repeated_data(script: Script, line: int) -> Change | None:
     return Change(
         title="Begin the dataset again when it ends",
         kind=FixClass.REPAIRS,
-        edits=(Edit(script.file, script.end(data), script.end(data), ".repeat()"),),
+        edits=(Edit(module.path, module.end(data), module.end(data), ".repeat()"),),
         note="Epochs have the steps that were asked for, and go on in the data where they ended.",
     )
 
 
-def endless_generator(script: Script, line: int) -> Change | None:
+def endless_generator(module: Module, line: int) -> Change | None:
     """Let a generator that goes through its data once begin again for ever."""
-    call = call_at(script, line, "fit")
+    call = call_at(module, line, "fit")
     if call is None or is_open(call) or keyword_value(call, "steps_per_epoch") is None:
         return None
     data = call.args[0] if call.args else keyword_value(call, "x")
-    function = _generator(script, data)
-    edit = _endless(script, function) if function is not None else None
+    function = _generator(module, data)
+    edit = _endless(module, function) if function is not None else None
     if edit is None:
         return None
     return Change(
@@ -67,22 +67,22 @@ def endless_generator(script: Script, line: int) -> Change | None:
     )
 
 
-def _generator(script: Script, data: ast.expr | None) -> ast.FunctionDef | None:
+def _generator(module: Module, data: ast.expr | None) -> ast.FunctionDef | None:
     """Return the function that makes a generator which only this call of `fit` uses."""
     if isinstance(data, ast.Name):
-        found = binders_in_file(script, data.id)
-        parent = script.parent(found[0]) if len(found) == 1 else None
-        is_only = isinstance(parent, ast.Assign) and len(reads_in_file(script, data.id)) == 1
+        found = binders_in_file(module, data.id)
+        parent = module.parent(found[0]) if len(found) == 1 else None
+        is_only = isinstance(parent, ast.Assign) and len(reads_in_file(module, data.id)) == 1
         data = parent.value if is_only and isinstance(parent, ast.Assign) else None
     if not isinstance(data, ast.Call) or not isinstance(data.func, ast.Name):
         return None
-    functions = [f for f in script.all(ast.FunctionDef) if f.name == called_name(data)]
-    if len(functions) != 1 or len(reads_in_file(script, called_name(data))) != 1:
+    functions = [f for f in module.all(ast.FunctionDef) if f.name == called_name(data)]
+    if len(functions) != 1 or len(reads_in_file(module, called_name(data))) != 1:
         return None
     return functions[0]
 
 
-def _endless(script: Script, function: ast.FunctionDef) -> Edit | None:
+def _endless(module: Module, function: ast.FunctionDef) -> Edit | None:
     """Put the one loop that yields, over numbers that never run out, into `while True`."""
     loop = function.body[-1]
     if not isinstance(loop, ast.For) or loop.orelse or function.decorator_list:
@@ -95,9 +95,9 @@ def _endless(script: Script, function: ast.FunctionDef) -> Edit | None:
     texts = [n for n in ast.walk(loop) if isinstance(n, ast.Constant) and _spans_lines(n)]
     # A yield behind an `if` may never come, and the loop would spin as well.
     plain = any(_is_yield(statement) for statement in loop.body)
-    if not plain or len(yields) != len(inside) or ends or texts or not script.is_alone(loop):
+    if not plain or len(yields) != len(inside) or ends or texts or not module.is_alone(loop):
         return None
-    return put_under_head(script, loop, loop, "while True:")
+    return put_under_head(module, loop, loop, "while True:")
 
 
 def _is_yield(statement: ast.stmt) -> bool:

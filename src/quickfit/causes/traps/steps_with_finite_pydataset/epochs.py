@@ -12,8 +12,8 @@ from quickfit.causes._shared.batches_in_text import Batched, batched, counts_sam
 from quickfit.code.counting import Counting, batches_of
 from quickfit.code.datasets import chains
 from quickfit.code.keras_models import Feed
-from quickfit.code.module import argument
 from quickfit.code.program import Program, is_same_thing
+from quickfit.code.syntax import argument
 from quickfit.code.values import Instance, Routine
 from quickfit.signals.loops import EPOCHS_APART
 

@@ -1,0 +1,121 @@
+"""Runs a script as a trial, for long enough to say what it suffers from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from quickfit.capacity import free_memory_bytes
+from quickfit.errors import FixError
+from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
+from quickfit.launch.place import Place, run_facts
+from quickfit.launch.quiet import QuietWatch
+from quickfit.launch.target import Target
+
+# Seconds of training and steps that are enough, and what is the most.
+ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
+# How long a script may take to its first step.
+PATIENCE_S = 300.0
+NO_STEP = f"made no step of training within {PATIENCE_S:.0f} s"
+NO_TRAINING = "ended by itself without a step of training"
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a script.
+
+    Args:
+        recording: its folder.
+        first_s: the time to its first step; 0 where it made none.
+        failure: why it made no step; empty where it did.
+        confinement: what confined it, in a few words.
+    """
+
+    recording: Path
+    first_s: float
+    failure: str = ""
+    confinement: str = ""
+
+    def unprovable(self, name: str) -> FixError:
+        """Return the error that says so, for whoever has no repair for it either."""
+        return FixError(
+            f"{name}: {self.failure}\nThere is nothing to prove a fix on. To see what it does:\n"
+            f"    quickfit run {name}"
+        )
+
+
+def observe(
+    target: Target,
+    folder: Path,
+    *,
+    cwd: Path,
+    tell: Callable[[str], None] = lambda text: None,
+    trusts_script: bool = False,
+) -> Observed:
+    """Run a script without harm to anything, until enough was seen, it ends, or stands still.
+
+    Args:
+        target: the script and its arguments.
+        folder: for its scratch folder.
+        cwd: where the user runs it.
+        tell: called with how far it is.
+        trusts_script: run it also where only Python guards the user's files.
+
+    Raises:
+        FixError: it cannot be tried safely.
+    """
+    began_s = time.monotonic()
+    with started(target, folder, cwd=cwd, trusts_script=trusts_script) as trial:
+        place = Place(trial.recording, trial.recording, run_facts(target, cwd))
+        place.note()
+        first_s = _watch(trial, place, tell)
+        failure = trial.failure() or _silence(place)
+        exit_code = trial.keeper.poll()
+        place.note(exit_code=exit_code, confinement=trial.confinement)
+    if first_s is not None:
+        return Observed(trial.recording, first_s - began_s, confinement=trial.confinement)
+    missing = NO_TRAINING if exit_code == 0 else NO_STEP
+    seen = Observed(trial.recording, 0.0, failure or missing, trial.confinement)
+    if trial.is_unsafe:
+        raise seen.unprovable(target.name)
+    return seen
+
+
+def _silence(place: Place) -> str:
+    """Return what was said of a run that stands still for a known reason; empty for others."""
+    told = [one for one in place.facts.get("quiet") or [] if one.get("cause")]
+    stuck = [one for one in told if one.get("kind") == "stuck"]
+    return f"stands still: {stuck[-1]['summary']}" if stuck else ""
+
+
+def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | None:
+    """Wait until enough was seen; return when the first step was."""
+    began_s, first_s = time.monotonic(), None
+    quiet: QuietWatch | None = None
+    limit = MEMORY_SHARE * free_memory_bytes()
+    while not trial.has_ended:
+        time.sleep(_POLL_S)
+        steps = trial.steps()
+        now_s = time.monotonic()
+        tell(f"{steps} steps")
+        if not steps:
+            if quiet is None and trial.has_begun:
+                quiet = QuietWatch(place, trial.group)
+            if quiet is not None:
+                quiet.poll()
+            if _silence(place):
+                break
+        if first_s is None and steps:
+            first_s = now_s
+        if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):
+            break
+        if first_s is not None and _is_enough(now_s - first_s, steps):
+            break
+    return first_s if first_s is not None or not trial.steps() else time.monotonic()
+
+
+def _is_enough(seconds: float, steps: int) -> bool:
+    return (seconds > ENOUGH_S and steps >= ENOUGH_STEPS) or seconds > LONGEST_S

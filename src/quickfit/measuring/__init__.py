@@ -1,1 +1,0 @@
-"""Two things measured in turn, so that a busy machine is unfair to neither."""
