@@ -152,7 +152,8 @@ def test_fires_where_every_step_of_the_first_half_traces_and_none_later():
     assert signals.steps.warmup == 5
     finding = detect(signals)
     assert finding.evidence[0].value == 15
-    assert finding.gain.likely > 3
+    # Two of twenty traces stay, whatever the steps without one take.
+    assert 3 < finding.gain.likely <= 10
 
 
 def test_without_a_plain_step_the_trace_is_compared_with_its_own_step():

@@ -60,6 +60,8 @@ MIN_SHARE = 0.10
 # a graph is slow too, and counts only where steps without a trace are there to compare with.
 REMOVED = (0.6, 1.0, 1.3)
 MOST = 0.99
+# The traces that stay: of the first shape, and of the one that fits all.
+NEEDED = 2
 _SHAPE = re.compile(r"shape=(\([^)]*\)|<unknown>|None)")
 
 
@@ -89,7 +91,7 @@ def detect(signals: Signals) -> Finding | None:
             Evidence("of tracing in all", traced_s, "s", f"in {steps.total_s:.1f} s of steps"),
             times.evidence,
         ),
-        gain=_gain(share),
+        gain=_gain(share, _all_traces(signals, traces[0])),
         cost_share=share,
         # Seconds of a trace are also seconds of what it happens in.
         claims=("tracing", "callbacks" if traces[0].is_in_loop else "input_wait"),
@@ -97,11 +99,22 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
-def _gain(share: float) -> Gain:
-    """Return the gain of tracing once; every new graph also costs its first execution."""
+def _gain(share: float, traces: int) -> Gain:
+    """Return the gain of tracing once; every new graph also costs its first execution.
+
+    Args:
+        share: of the time that the traces cost.
+        traces: of the function in the whole run, of which the needed ones stay.
+    """
     basis = "one trace that fits every shape, and one graph to set up"
-    parts = [min(part * share, MOST) for part in REMOVED]
-    return gain(1.0, (1 - parts[0], 1 - parts[1], 1 - parts[2]), basis)
+    left = [1 - min(part * share, MOST) for part in REMOVED]
+    stays = share * min(NEEDED / traces, 1.0)
+    return gain(1.0, (max(left[0], stays), max(left[1], stays), min(left[1], left[2])), basis)
+
+
+def _all_traces(signals: Signals, trace: Trace) -> int:
+    same = [t for t in signals.traces if t.code == trace.code and t.function == trace.function]
+    return sum(t.count for t in same)
 
 
 def _longest(signals: Signals) -> tuple[list[Trace], TracedSteps] | None:
