@@ -2,7 +2,7 @@
 
     python benchmarks/accelerate.py [--only NAME …] [--rounds 8]
 
-Each chain is written three times: as it is, as `accelerate` rebuilds it, and as somebody who knows
+Each chain is written three times: as it is, as `accelerate` rebuilds it, and as an expert in
 tf.data would write it. Epochs of the three run in turns, each from a new iterator to its end, after
 one epoch that is not counted. The table has the speed of the rebuilt one against the other two, by
 the clock and by CPU time (medians over the rounds), and whether two epochs of elements are the

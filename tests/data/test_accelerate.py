@@ -87,6 +87,7 @@ def chains(tf, folder):
         "rows": lambda: numbers.map(scale).batch(7),
         "rows, whole batches only": lambda: numbers.map(scale).batch(7, drop_remainder=True),
         "shuffle after map": lambda: numbers.map(scale).shuffle(20, seed=4).batch(7),
+        "shuffle before maps": lambda: numbers.shuffle(20, seed=4).map(work).map(tf.sin).batch(7),
         "shuffled once": lambda: (
             numbers.map(scale).shuffle(20, seed=4, reshuffle_each_iteration=False).batch(7)
         ),
@@ -149,7 +150,9 @@ def chains(tf, folder):
 NAMES = list(
     {
         **dict.fromkeys(("map", "parallel map", "rows", "rows, whole batches only")),
-        **dict.fromkeys(("shuffle after map", "shuffled once", "two shuffles", "records")),
+        **dict.fromkeys(
+            ("shuffle after map", "shuffle before maps", "shuffled once", "two shuffles", "records")
+        ),
         **dict.fromkeys(("interleave", "interleave of tuned cycle", "flat map", "zip")),
         **dict.fromkeys(("same twice", "concatenate", "take, skip, shard", "filter", "window")),
         **dict.fromkeys(("padded", "ragged", "unbatch", "cached", "repeat", "seeded random")),
@@ -184,7 +187,6 @@ def test_a_seeded_random_map_draws_the_same_numbers_although_all_before_it_is_ch
     fast = data.accelerate(make(), measure=False)
     same(tf, make(), fast)
     assert "draws random numbers with a seed" in repr(fast)
-    assert [one.kind for one in all_stages(read_stages(fast))].count("cache") == 0  # opaque by now
     assert "cache" in repr(fast)
 
 
@@ -239,6 +241,13 @@ def test_the_cache_lies_behind_all_that_stays_the_same_and_replaces_those_before
     assert kinds == ["range", "map", "cache", "shuffle", "batch"]
 
 
+def test_shuffles_before_maps_move_behind_them_to_leave_room_for_a_cache(tf):
+    chain = tf.data.Dataset.range(ROWS).shuffle(9, seed=1).map(heavy(tf)).map(tf.sin).batch(7)
+    fast = data.accelerate(chain, measure=False)
+    names = [stage.name.split("(")[0] for stage in fast.acceleration.stages]
+    assert names == ["range", "map", "map", "cache", "shuffle", "batch", "prefetch"]
+
+
 def test_no_cache_without_room_or_known_size(tf):
     chain = tf.data.Dataset.range(ROWS).map(heavy(tf)).batch(7)
     assert "do not fit in 0 bytes" in repr(data.accelerate(chain, memory=0, measure=False))
@@ -290,17 +299,17 @@ def test_a_change_that_gains_nothing_by_itself_is_not_made_behind_a_cache():
 
 def test_the_trial_leaves_the_state_of_the_users_dataset_alone(tf):
     def make():
-        return tf.data.Dataset.range(ROWS).map(heavy(tf)).shuffle(20, seed=4).batch(7)
+        return tf.data.Dataset.range(ROWS).map(row(tf)).shuffle(20, seed=4).batch(7)
 
     chain, twin = make(), make()
     next(iter(chain)), next(iter(twin))
     tf.random.set_seed(5)
     expected = tf.random.uniform(()).numpy()
     tf.random.set_seed(5)
-    fast = data.accelerate(chain)
+    data.accelerate(chain)
     assert tf.random.uniform(()).numpy() == expected
     same(tf, chain, twin)
-    same(tf, make(), fast)
+    same(tf, make(), data.accelerate(make()))
 
 
 def test_accelerated_datasets_say_what_was_done_and_keep_attributes_and_options(tf):
@@ -367,5 +376,5 @@ def test_fit_takes_an_accelerated_dataset(tf):
         keras.utils.set_random_seed(1)
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", "mae")
-        losses.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])
+        losses.append(model.fit(dataset, epochs=2, verbose=0, shuffle=False).history["loss"])
     assert len(losses[0]) == len(losses[1]) == 2

@@ -32,13 +32,13 @@ model.fit(x, y, epochs=int(sys.argv[2]), verbose=0)
 # Time to watch it on any machine, and too little for a thousand pairs.
 NO_TIME = """
 import sys
-from quickfit.fixing import tune as tuning
+from quickfit.fixing import tune as story
 from quickfit.fixing.tune import TuneRequest, tune
 from quickfit.fixing.write import Asked
 from quickfit.launch.target import Target
 
 request = TuneRequest(Target(script="train.py", args=("--epochs", "2")), budget_s=3000.0)
-tuning.PAIRS = 3000
+story.PAIRS = 3000
 sys.exit(tune(request, Asked(), out=sys.stdout, err=sys.stderr))
 """
 

@@ -39,6 +39,7 @@ class Cause:
             text tells.
         scan: what the text of one file of a program proves, for causes that text alone can prove.
         fix: the change that removes it; None where there is only advice on the page.
+        advice: the fix of every run alike, in the place of `fix`; it shows the page's example.
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
         live: the mechanisms that show it while a run does not move.
@@ -54,6 +55,7 @@ class Cause:
     detect: Callable[[Signals], Finding | None] | None = None
     scan: Callable[[Module, Program], Iterable[Spotted]] | None = None
     fix: Callable[[Finding, Signals], Fix | None] | None = None
+    advice: Fix | None = None
     changes: Callable[[Finding, Signals, Program], list[Change]] | None = None
     live: tuple[Mechanism, ...] = ()
     says_more_than: tuple[str, ...] = ()

@@ -160,7 +160,7 @@ def _required_arguments(function: Augment) -> list[str]:
 def end_pipeline(
     dataset: Dataset, count: int | None, options: PipelineOptions, *, has_files: bool = True
 ) -> Dataset:
-    """Return the dataset with its length, which `fit` shows; nobody waits for its iterators' ends.
+    """Return the dataset with its length, which `fit` shows, and iterators that end aside.
 
     Args:
         dataset: of batches.

@@ -19,7 +19,7 @@ from typing import Any
 
 from quickfit.data.graph import Dataset
 
-# A pipeline that does not let go must not keep a script from ending.
+# A pipeline that does not end must not keep a script from ending.
 _LONGEST_S = 10.0
 
 

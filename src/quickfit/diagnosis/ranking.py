@@ -237,7 +237,7 @@ _SAME_TIME = (
     {"between", "logs", "looks", "copies", "checkpoint", "fit_calls", "epoch_ends"},
     {"validation", "looks", "looking_loop", "epoch_callbacks", "callbacks"},
     {"tracing", "fit_calls", "first_step"},
-    {"between_loops", "epoch_start"},
+    {"between_loops", "epoch_start", "epoch_ends"},
     {"saving", "checkpoint"},
 )
 

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from quickfit.causes._shared.dataset_chains import (
-    argument,
     inserted,
     is_before_repeat,
     part_of,
@@ -23,6 +22,7 @@ from quickfit.code.scopes import (
     target_of,
     value_of_statement,
 )
+from quickfit.code.syntax import argument
 from quickfit.findings import Change, Edit, FixClass
 
 # Behind others an epoch may end before the cache has seen its last element.
@@ -200,7 +200,7 @@ def _is_in_memory(call: ast.Call) -> bool:
 
 
 def _is_endless(call: ast.Call) -> bool:
-    given = argument(call, 0, "count")
+    given = argument(call, "count", 0)
     if given is None:
         return not call.args and not call.keywords
     return (isinstance(given, ast.Constant) and given.value is None) or ast.unparse(given) == "-1"

@@ -35,7 +35,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.findings import (
@@ -130,15 +130,6 @@ def _shapes(trace: Trace) -> tuple[str, ...]:
 def _place(traces: list[Trace]) -> Location | None:
     """Return the line that calls it with ever new shapes, where that is the user's."""
     return traces[0].caller or traces[0].location
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to trace once for every shape."""
-    return Fix(
-        title="Trace the function once for every shape",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
 
 
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
@@ -258,6 +249,6 @@ CAUSE = Cause(
     title="A function is traced again for every shape",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(title="Trace the function once for every shape", kind=FixClass.SAME_RESULTS),
     changes=changes,
 )

@@ -208,7 +208,7 @@ class _Accelerator:
                 name = "batched" if one.name == "original" else f"{one.name} + batched"
                 found.append(Contender(name, batched))
         for one in list(found):
-            cached = self._with_caches(one.top, sample)
+            cached = self._with_caches(rewrites.shuffles_last(one.top), sample)
             if cached is not None:
                 name = "cache" if one.name == "original" else f"{one.name} + cache"
                 found.append(Contender(name, cached))
@@ -333,7 +333,12 @@ def _describe_stage(stage: Stage) -> AcceleratedStage:
     if stage.where is not None:
         file, line = stage.where
         where = f"{file.rsplit('/', 1)[-1]}:{line}"
-    return AcceleratedStage(stage.label, where, stage.note, bool(stage.change))
+    note = stage.note
+    if not note and stage.kind == "interleave" and int(stage.dataset._cycle_length) < 0:
+        note = "left as it is: without cycle_length, its order would change"
+    if not note and not stage.traits.is_pure and stage.kind != "shuffle":
+        note = f"left as it is: it {stage.traits.reason}"
+    return AcceleratedStage(stage.label, where, note, bool(stage.change))
 
 
 def _accelerator_device(dataset: Dataset) -> str | None:

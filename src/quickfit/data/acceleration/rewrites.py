@@ -62,26 +62,17 @@ def parallel_calls(top: Stage, *, keep_order: bool) -> Stage:
     calls = -1 if is_tuned else whole_cores()
 
     def change(stage: Stage) -> Stage:
-        if stage.kind == "map" and not stage.dataset._force_synchronous:
-            if not stage.traits.is_parallel:
-                return _left(stage, "one call at a time")
-            if not (is_automatic and stage.traits.is_pure):
-                return _parallel_map(stage, order, calls)
-        if stage.kind == "interleave":
-            if not stage.traits.is_pure:
-                return _left(stage, "one input at a time")
+        is_free = stage.traits.is_parallel and not (is_automatic and stage.traits.is_pure)
+        if stage.kind == "map" and is_free and not stage.dataset._force_synchronous:
+            return _parallel_map(stage, order, calls)
+        if stage.kind == "interleave" and stage.traits.is_pure:
             # Of a cycle whose length tf.data chooses, it chooses another one when it is parallel.
             cycle = int(stage.dataset._cycle_length)
             if cycle > 0:
                 return _parallel_interleave(stage, order, min(calls, cycle))
-            return replace(stage, note="left as it is: without cycle_length its order may change")
         return stage
 
     return map_stages(top, change)
-
-
-def _left(stage: Stage, what: str) -> Stage:
-    return replace(stage, note=f"left as it is, {what}: it {stage.traits.reason}")
 
 
 def _parallel_map(stage: Stage, order: str, calls: int) -> Stage:
@@ -149,6 +140,22 @@ def shuffles_first(top: Stage) -> Stage:
         for one in reversed(maps):
             moved = replace(one, inputs=(moved,))
         return moved
+
+    return map_stages(top, change)
+
+
+def shuffles_last(top: Stage) -> Stage:
+    """Move shuffles behind pure maps, in the same order, so that a cache can lie between."""
+
+    def change(stage: Stage) -> Stage:
+        if not _may_follow_shuffle(stage):
+            return stage
+        shuffle = stage.source
+        if shuffle.kind != "shuffle" or shuffle.build is None:
+            return stage
+        note = f"moved behind {stage.label}, to mix what is kept; in the same order"
+        below = replace(stage, inputs=shuffle.inputs)
+        return replace(shuffle, inputs=(below,), note=note, change="cache")
 
     return map_stages(top, change)
 

@@ -25,6 +25,7 @@ _PASS_S, _PASS_CPU_S, _LONGEST_S = 0.04, 0.02, 0.2
 # Where nothing tells how much a cache would hold, the data is gone through for so long.
 _COUNT_S = 1.0
 _SIZING_S = 0.6
+_FILL_S = 5.0
 _FIRST_SAMPLE, _GROWTH = 8, 4
 MIN_ROUNDS, MAX_ROUNDS = 5, 12
 # A chain that needs this much less of the cores is better, unless it is seen to be slower: other
@@ -32,6 +33,8 @@ MIN_ROUNDS, MAX_ROUNDS = 5, 12
 MIN_CPU_GAIN = 1.2
 # What a tensor takes in a cache besides its values, and a string in a tensor.
 _TENSOR_BYTES, _STRING_BYTES = 200, 24
+# Behind them are the same values as before them, at most.
+_SAME_SIZE = ("batch", "parallelbatch", "prefetch", "options")
 _MOST_FILES = 20_000
 _PACKED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
 
@@ -104,7 +107,7 @@ def choose_sample(top: Stage) -> Sample:
         runs = [run_pass(dataset) for _ in range(2)]
         wall_s, cpu_s = min(run.wall_s for run in runs), min(run.cpu_s for run in runs)
         is_whole = all(_has_at_most(stage, elements) for stage in sampled_stages(top))
-        is_long = wall_s >= _PASS_S and (cpu_s >= _PASS_CPU_S or wall_s >= _LONGEST_S / 2)
+        is_long = wall_s >= _PASS_S and cpu_s >= _PASS_CPU_S
         if is_whole or is_long or time.perf_counter() > end_s:
             return Sample(elements, is_whole)
         elements *= _GROWTH
@@ -212,7 +215,8 @@ def race(contenders: Sequence[Contender], sample: Sample, seconds: float) -> lis
     for contender in contenders:
         try:
             contender.dataset = _fresh(sample_chain(contender.top, sample.elements))
-            run_pass(contender.dataset)
+            # To its end, so that caches are full.
+            run_pass(contender.dataset, longest_s=_FILL_S)
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError):
             if contender is contenders[0]:
                 raise
@@ -292,13 +296,16 @@ def spec_bytes(spec: Any) -> int | None:
 
 
 def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
-    """Return what all elements of a chain take in a cache; None if nobody can tell.
+    """Return what all elements of a chain take in a cache; None if that is not known.
 
     Args:
         top: the last stage before the cache.
         sample: how much of the data may be run; None if nothing may.
     """
-    length, each = _known_length(top), spec_bytes(top.dataset.element_spec)
+    single = top
+    while single.kind in _SAME_SIZE and single.build is not None:
+        single = single.source
+    length, each = _known_length(single), spec_bytes(single.dataset.element_spec)
     if length is not None and each is not None:
         return length * each
     if sample is None:
@@ -306,6 +313,7 @@ def cache_bytes(top: Stage, sample: Sample | None) -> int | None:
     run = run_pass(_fresh(sample_chain(top, sample.elements)), element_bytes, math.inf)
     if sample.is_whole:
         return run.bytes
+    length = _known_length(top)
     scales = [_scale_of(stage, sample.elements) for stage in sampled_stages(top)]
     known = [scale for scale in scales if scale is not None]
     if len(known) == len(scales):

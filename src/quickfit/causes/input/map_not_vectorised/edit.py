@@ -6,10 +6,11 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from quickfit.causes._shared.dataset_chains import argument, reordered
+from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.code.datasets import PASSING, ChainStep, LocalChain, chain_at
 from quickfit.code.module import Module
 from quickfit.code.scopes import binding_in_block, only_binding, value_of_statement
+from quickfit.code.syntax import argument
 from quickfit.findings import Change, Edit, FixClass
 
 # What is kept in a cache would be other elements.
@@ -108,7 +109,7 @@ def _parse_edits(module: Module, known: list[Values | None]) -> tuple[Edit, ...]
 
 def _is_dense(module: Module, call: ast.Call) -> bool:
     """Tell whether all features that a call parses have fixed lengths."""
-    given = argument(call, 1, "features")
+    given = argument(call, "features", 1)
     if isinstance(given, ast.Name):
         statement = binding_in_block(module, given) or only_binding(module, given)
         given = value_of_statement(statement) if statement is not None else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from quickfit.causes._shared.dataset_chains import parallel_map
 from quickfit.causes._shared.image_pipeline.calls import Reading
 from quickfit.causes._shared.image_pipeline.expressions import Env
 from quickfit.causes._shared.image_pipeline.generators import (
@@ -30,6 +29,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     code,
     parameters,
 )
+from quickfit.causes._shared.map_threads import parallel_map
 from quickfit.causes.input.python_in_map.numpy_operations import Operations
 from quickfit.code.edits import is_in_conflict
 from quickfit.code.module import Module
