@@ -88,11 +88,6 @@ STARTS_PROCESSES = {
     "lab": "it is the one place",
     "launch": "the script itself, and what it leaves",
     "demo/scripts": "scripts of a user",
-    "data/packing/workers.py": "until it works in a `WorkerPool`",
-    "data/workers": "until its processes are children of `lab`",
-    "checking/scanning.py": "until it works in a `WorkerPool`",
-    "tuning/advice/rounds.py": "until its trials are children of `lab`",
-    "tuning/trials": "until its trials are children of `lab`",
 }
 _STARTS = {"fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "system", "popen"}
 # Who may name the least gain that counts, or compute an interval from pairs.

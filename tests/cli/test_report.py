@@ -66,6 +66,12 @@ def test_writes_a_page_and_prints_its_path(capsys, tmp_path):
     assert "sequential-map" in (tmp_path / "report.html").read_text()
 
 
+def test_a_page_and_another_format_are_not_asked_for_at_once(asked, tmp_path):
+    with pytest.raises(UsageError, match="Received: --format json"):
+        report(Path("a.qfrun"), html=tmp_path / "report.html", format=Format.JSON)
+    assert asked == []
+
+
 def test_what_is_no_page_is_refused_before_anything_is_read(asked, tmp_path):
     (tmp_path / "notes.html").write_text("mine")
     with pytest.raises(UsageError, match="not a page of quickfit"):

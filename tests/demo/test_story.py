@@ -38,7 +38,7 @@ def parts(monkeypatch):
 
     stand_in("quickfit.launch.parent", monkeypatch, observe=observe)
     diagnosis = SimpleNamespace(findings=(FINDING,))
-    stand_in("quickfit.diagnosis", monkeypatch, diagnose=lambda folder: diagnosis)
+    stand_in("quickfit.diagnosis", monkeypatch, diagnose=lambda folder, **given: diagnosis)
     stand_in(
         "quickfit.report", monkeypatch, write_report=lambda d, stream: stream.write("VERDICT\n")
     )
@@ -59,6 +59,17 @@ def test_tells_what_it_does_in_order(parts, tmp_path):
     places = [text.index(words) for words in ("1/4", "2/4", "VERDICT", "3/4", "4/4", "inside")]
     assert places == sorted(places)
     assert outcome.is_inside
+
+
+def test_ends_with_the_page_and_its_path(parts, tmp_path, monkeypatch):
+    def write_page(diagnosis, file, *, replaces):
+        assert diagnosis.findings == (FINDING,)
+        return str(file)
+
+    stand_in("quickfit.report.page", monkeypatch, write_page=write_page)
+    out = io.StringIO()
+    story.tell_story(tmp_path, out, page=tmp_path / "report.html")
+    assert out.getvalue().splitlines()[-1].strip() == str(tmp_path / "report.html")
 
 
 def test_leaves_photographs_and_scripts_in_the_folder_and_nothing_else_changed(parts, tmp_path):

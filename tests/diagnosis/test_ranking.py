@@ -7,7 +7,7 @@ from quickfit.findings import Finding, Gain, Severity
 
 
 def finding(likely, *claims, **given):
-    gain = Gain(likely, likely, likely, "why")
+    gain = given.pop("gain", Gain(likely, likely, likely, "why"))
     values = {"cost_share": 1 - 1 / likely, "severity": Severity.SEVERE}
     return Finding("it is slow", None, (), gain, claims=claims, **{**values, **given})
 
@@ -67,6 +67,11 @@ def test_epochs_that_end_sooner_are_a_gain_but_no_cost():
     assert whole.gain.likely == pytest.approx(1 / 0.6)
     assert "end its iterators sooner" in whole.gain.basis
     assert "iterators" not in of_the_whole(half, steps_share=0.9, ends_share=0.02).gain.basis
-    # What costs more by itself comes first.
-    callback = finding(1.4, "epoch_callbacks")
-    assert ranked([whole, callback])[0].claims == ("epoch_callbacks",)
+
+
+@pytest.mark.parametrize(("cost_share", "is_first"), [(0.45, True), (0.25, False)])
+def test_a_large_part_without_a_cause_comes_before_a_small_cause(cost_share, is_first):
+    small = finding(1.4, "step", cost_share=0.15)
+    gain = Gain(1.05, 1.28, 1.8, "why")
+    part = finding(1.28, "epoch_callbacks", cost_share=cost_share, is_general=True, gain=gain)
+    assert (ranked([small, part])[0].claims == ("epoch_callbacks",)) == is_first

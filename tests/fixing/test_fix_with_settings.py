@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fixing.setting_runs import FAST, FASTER, NO_GAIN, SAME, candidate, outcome, recording
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing import story as stories_of_fix
 from quickfit.fixing.progress import Ticker

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fixing.setting_runs import FAST, FASTER, SLOW, Proofs, candidate, outcome
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import FixClass
 from quickfit.fixing import script_bench
 from quickfit.fixing.script_bench import (

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.batch_size import Size
+from quickfit.code.batch_size import Size
 from quickfit.code.edits import apply_edits, is_in_conflict, merge_edits
 from quickfit.code.program import Program
 from quickfit.findings import FixClass

@@ -19,6 +19,7 @@ ACCEPTED, NO_GAIN, OPEN = VerdictKind.ACCEPTED, VerdictKind.NO_GAIN, VerdictKind
         pytest.param([0.9, 0.95], NO_GAIN, False, id="two that are no faster"),
         pytest.param([1.01, 1.02], NO_GAIN, True, id="two that are hardly faster"),
         pytest.param([3.0, 3.05], ACCEPTED, False, id="two that are plainly faster"),
+        pytest.param([2.0, 0.4], OPEN, False, id="two that differ too much to say no"),
         pytest.param([1.2, 1.3], OPEN, True, id="two are too few for a small gain"),
         pytest.param([1.8, 1.8, 1.75], ACCEPTED, False, id="three that agree"),
         pytest.param([1.0, 1.01, 1.0], NO_GAIN, False, id="three that are hardly faster"),

@@ -99,3 +99,15 @@ def test_a_pipe_is_left_to_python_unless_the_script_is_run_several_times(tmp_pat
         target.check(is_repeated=True)
     with pytest.raises(UsageError, match="a script on stdin can be read once"):
         Target(script="-").check(is_repeated=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target(script="a/train.py"), "a/train.py"),
+        (Target(script="my train.py", args=("--lr", "1")), "'my train.py' --lr 1"),
+        (Target(module="proj.main", args=("4",)), "-m proj.main 4"),
+    ],
+)
+def test_the_words_are_those_that_one_types(target, words):
+    assert target.words == words

@@ -38,9 +38,9 @@ class Rewriting:
         self.files = files
 
 
-def new_plan(files=(), *, fills=True):
+def new_plan(files=()):
     plan = datasets._Plan(Rewriting(files), None, ends_unseen=True)
-    plan.turns.fills = fills
+    plan.turns.starts_on = True
     plan.files = datasets._states(files)
     return plan
 

@@ -58,13 +58,13 @@ def take_passes(turns, count, *, on_s, off_s, steps=10):
         is_on = turns.next_is_on()
         ways.append(is_on)
         # The pass that fills the memory does all the work.
-        step_s = on_s if is_on and (turns.passes or not turns.fills) else off_s
+        step_s = on_s if is_on and turns.fill_s is not None else off_s
         turns.add_pass(is_on=is_on, step_s=step_s, steps=steps, seconds=step_s * steps)
     return ways
 
 
 def test_the_first_pass_fills_the_memory_and_is_what_later_ones_are_compared_with():
-    turns = PassTurns(fills=True)
+    turns = PassTurns(starts_on=True)
     assert take_passes(turns, 4, on_s=0.1, off_s=1.0) == [True] * 4
     assert turns.is_faster
     assert turns.baseline_s == 1.0
@@ -72,7 +72,7 @@ def test_the_first_pass_fills_the_memory_and_is_what_later_ones_are_compared_wit
 
 
 def test_passes_off_are_mixed_in_where_they_are_cheap():
-    turns = PassTurns(fills=True)
+    turns = PassTurns(starts_on=True)
     ways = take_passes(turns, 60, on_s=0.5, off_s=1.0)
     assert ways[:10] == [True] * 10
     assert 2 <= ways.count(False) <= 6
@@ -81,17 +81,18 @@ def test_passes_off_are_mixed_in_where_they_are_cheap():
 
 def test_a_pass_is_off_first_where_nothing_is_known_of_its_size():
     turns = PassTurns()
-    assert take_passes(turns, 3, on_s=0.1, off_s=1.0) == [False, True, True]
+    assert take_passes(turns, 4, on_s=0.1, off_s=1.0) == [False, True, True, True]
     assert turns.is_faster
+    assert (turns.on.count, turns.off.count) == (20, 10)
 
 
 def test_a_memory_that_does_not_help_is_given_up():
-    turns = PassTurns(fills=True)
+    turns = PassTurns(starts_on=True)
     assert take_passes(turns, 5, on_s=0.99, off_s=1.0) == [True, True, False, False, False]
     assert turns.is_faster is False
 
 
 def test_a_pass_that_was_never_taken_is_asked_for_again():
-    turns = PassTurns(fills=True)
+    turns = PassTurns(starts_on=True)
     assert [turns.next_is_on() for _ in range(3)] == [True] * 3
     assert turns.passes == 0

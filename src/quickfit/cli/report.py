@@ -56,6 +56,11 @@ def report(
     if html is not None:
         from quickfit.report.page import check_page_file, write_page
 
+        if format != Format.TERMINAL:
+            raise UsageError(
+                f"--html and --format are two forms of one report.\nReceived: --format {format}\n"
+                "Ask for one of them, and then for the other."
+            )
         check_page_file(html, replaces=force)
         written = write_page(diagnosis.diagnose(chosen, with_details=True), html, replaces=force)
         answer_text(f"page: {written}\n")

@@ -157,9 +157,9 @@ def tune(
 
     Tried are: xla (jit_compile), steps (steps_per_execution 8 and 32), batch (twice and four
     times as large), precision (16 bits, where the hardware has units for it), threads; each alone,
-    then the winners together. The training as it is and the changed one take turns in processes
-    of their own, three times at least; a gain under 1.05× is none. No file of yours changes
-    without --apply, and the trained models are thrown away. Ctrl-C shows what is known by then.
+    then the winners together. The training as it is and the changed one take turns in fresh
+    processes until it is certain which is faster; a gain under 1.05× is none. No file of yours
+    changes without --apply, and trained models are thrown away. Ctrl-C shows what is known by then.
     """
     if undo:
         raise UsageError(

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from quickfit.findings import MIN_GAIN, Finding, Gain, Severity, Symptom
 
+# A general finding that costs this many times as much as the cause before it comes first.
+FAR_MORE = 2.0
 # Said where a fix gains more than the time it costs now.
 ENDS_SOONER = "shorter epochs also let TensorFlow end its iterators sooner"
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
@@ -24,9 +26,9 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     first step on. Then the likely gain decides; the cautious end of the range breaks near ties, so
     that a certain 1.8 comes before a possible 1.9. What runs out has no gain, and counts as what
     just makes a slow finding as severe. What the machine does to the script comes last: the
-    script's own causes hold beside it.
+    script's own causes hold beside it. A large part without a cause comes before a small cause.
     """
-    order = sorted(findings, key=_rank, reverse=True)
+    order = _general_first(sorted(findings, key=_rank, reverse=True))
     if not order:
         return order
     return [order[0], *(_after(order[0], finding) for finding in order[1:])]
@@ -35,7 +37,7 @@ def ranked(findings: list[Finding]) -> list[Finding]:
 def _rank(finding: Finding) -> tuple[bool, bool, bool, bool, bool, float, float]:
     # A run that ended, or stands still, has no speed.
     is_wrong = finding.symptom in (Symptom.WRONG, Symptom.CRASH, Symptom.STUCK)
-    gain = _of_the_run(_believable(finding), finding.weight)
+    gain = _of_the_run(_believable(finding.gain), finding.weight)
     if finding.exhaustion is not None:
         gain = AS_MUCH_AS[finding.severity]
     # What grows will cost more than it has so far.
@@ -70,11 +72,24 @@ def of_the_run(finding: Finding, share: float) -> Finding:
     )
 
 
-def _believable(finding: Finding) -> float:
-    """Return a cautious gain, of the seconds that the finding itself costs."""
-    gain, cost = finding.gain, finding.cost_share
-    likely = min(gain.likely, 1 / (1 - cost)) if 0 < cost < 1 else gain.likely
-    return math.cbrt(likely * likely * min(gain.low, likely))
+def _believable(gain: Gain) -> float:
+    return math.cbrt(gain.likely * gain.likely * gain.low)
+
+
+def _general_first(order: list[Finding]) -> list[Finding]:
+    """Return the order with a general finding first that costs far more than the cause before it.
+
+    What a general one gains is a guess, half of what it costs; its seconds are not.
+    """
+    if len(order) < 2 or not order[1].is_general or order[0].is_general:
+        return order
+    first, general = order[:2]
+    if first.symptom != Symptom.SLOW or general.severity == Severity.MENTION:
+        return order
+    is_more = general.cost_share * general.weight > FAR_MORE * first.cost_share * first.weight
+    if not is_more or general.gain.high <= first.gain.likely:
+        return order
+    return [general, first, *order[2:]]
 
 
 def behind_the_first(findings: list[Finding], hidden: list[Finding]) -> list[Finding]:
@@ -237,7 +252,7 @@ _SAME_TIME = (
     {"between", "logs", "looks", "copies", "checkpoint", "fit_calls", "epoch_ends"},
     {"validation", "looks", "looking_loop", "epoch_callbacks", "callbacks"},
     {"tracing", "fit_calls", "first_step"},
-    {"between_loops", "epoch_start"},
+    {"between_loops", "epoch_start", "epoch_ends"},
     {"saving", "checkpoint"},
 )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from quickfit import units
-from quickfit.causes._shared.batch_size import Size
+from quickfit.code.batch_size import Size
 from quickfit.code.edits import is_in_conflict
 from quickfit.code.module import Module
 from quickfit.code.program import Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from quickfit.causes._shared.batch_size import Size, has_fixed_size, larger_batch
-from quickfit.causes._shared.compile_settings import MAX_COMPILE_ARGS, steps_in_one_call
+from quickfit.code.batch_size import Size, has_fixed_size, larger_batch
+from quickfit.code.compile_settings import MAX_COMPILE_ARGS, steps_in_one_call
 from quickfit.code.constants import find_constant
 from quickfit.code.imports import behind_import
 from quickfit.code.module import Module

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit.code.edits import merge_edits
-from quickfit.code.writing import SourceFile, read_source
+from quickfit.code.file_changes import SourceFile, read_source
 from quickfit.errors import FixError
 from quickfit.findings import Change, FixClass
 from quickfit.lab.verdict import Outcome

@@ -14,12 +14,11 @@ from quickfit import terminal, trust
 from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.writing import check_inside
+from quickfit.code.file_changes import check_inside
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
 from quickfit.errors import FixError, RecordingError, SignalMissing, UsageError
 from quickfit.findings import Change, Diagnosis, FixClass
-from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
 from quickfit.fixing.script_bench import ScriptBench
@@ -220,7 +219,7 @@ def confirm_launch(story: Story) -> None:
         FixError: the answer is no, or there is no terminal to ask at.
     """
     # On one line each, so that nothing in them can look like a question or an answer of ours.
-    words = terminal.escape(words_of(story.target), keep="")
+    words = terminal.escape(story.target.words, keep="")
     cwd = terminal.escape(shlex.quote(str(story.cwd)), keep="")
     said = (
         f"{story.recording.path}: this recording was not made by you in this folder, and proving a"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from quickfit import terminal, units
 from quickfit.causes import catalogue
-from quickfit.code.writing import patch
+from quickfit.code.file_changes import patch
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story

@@ -11,7 +11,6 @@ from typing import TextIO
 
 from quickfit import terminal, units
 from quickfit.errors import FixError, SignalMissing, UsageError
-from quickfit.fixing.commands import words_of
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.script_bench import ScriptBench
 from quickfit.fixing.setting_candidates import Watched, script_candidates, script_training
@@ -150,7 +149,7 @@ def _watch(request: TuneRequest, scratch: Path, ticker: Ticker) -> tuple[Story, 
 def _untunable(target: Target, why: str) -> FixError:
     return FixError(
         f"{why}\nThere is no training to tune. To see what it does:\n"
-        f"    quickfit run {words_of(target)}"
+        f"    quickfit run {target.words}"
     )
 
 
@@ -165,7 +164,7 @@ def _look_for_candidates(
     except SignalMissing as missing:
         raise FixError(
             f"{story.target.name}: cannot be tuned, because quickfit needs {missing.needs}.\n"
-            f"To see what it does:\n    quickfit run {words_of(story.target)}"
+            f"To see what it does:\n    quickfit run {story.target.words}"
         ) from missing
     kinds = request.only | request.tries if request.only else {kind.value for kind in ChangeKind}
     return watched, [one for one in found if one.kind.value in kinds]
@@ -230,7 +229,7 @@ def _deciding_words(request: TuneRequest, advice: Advice) -> str:
     kinds = dict.fromkeys(row.kind.value for row in rows if row.kind is not ChangeKind.TOGETHER)
     only = "".join(f" --only {kind}" for kind in kinds)
     words = f"quickfit tune --budget {round(2 * request.budget_s)}s{only}"
-    return f"{words} {words_of(request.target)}" if rows else ""
+    return f"{words} {request.target.words}" if rows else ""
 
 
 # Below this, waiting is not worth a word; from the second on, it is what most of a step does.
@@ -248,7 +247,7 @@ def input_text(wait_share: float | None, target: Target) -> str:
     return (
         f"{first}{units.share(wait_share)} of a step waits for data. {most} gain at"
         f" most the other {units.share(1 - wait_share)}.\n"
-        f"{'First' if first else 'For the input'}: quickfit fix {words_of(target)}"
+        f"{'First' if first else 'For the input'}: quickfit fix {target.words}"
     )
 
 
@@ -279,7 +278,7 @@ class WatchTicker(Ticker):
                 f"{self._target.name}: the budget of {units.seconds(given_s)} was over while the"
                 f" script was still being watched ({text or 'no steps'}).\n"
                 f"Give more:\n    quickfit tune --budget {math.ceil(MORE * given_s)}s"
-                f" {words_of(self._target)}"
+                f" {self._target.words}"
             )
         super().tell(text)
 
@@ -321,7 +320,7 @@ def check_least(target: Target, budget_s: float) -> None:
         raise UsageError(
             f"{target.name}: a budget of {units.seconds(budget_s)} is too small: no trial of a"
             f" script is begun with less than {units.seconds(LEAST_S)} left.\n"
-            f"A small script needs some minutes:\n    quickfit tune --budget 10m {words_of(target)}"
+            f"A small script needs some minutes:\n    quickfit tune --budget 10m {target.words}"
         )
 
 
@@ -335,7 +334,7 @@ def check_budget(
     """
     left_s, least_s, all_s = budget.left_s, pace.all_s(1), pace.all_s(settings)
     watched_s = budget.seconds - left_s
-    command = f"quickfit tune --budget {math.ceil(watched_s + all_s)}s {words_of(target)}"
+    command = f"quickfit tune --budget {math.ceil(watched_s + all_s)}s {target.words}"
     if not settings or left_s >= all_s:
         return
     if left_s >= least_s:

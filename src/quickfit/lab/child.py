@@ -337,6 +337,11 @@ def run_to_end(command: Sequence[str], *, timeout_s: float) -> Finished:
     )
 
 
+def kill_group(pid: int) -> None:
+    """Kill a child of its own session, with its group; from any thread. Its owner still ends it."""
+    _send(pid, signal.SIGKILL, to_group=True)
+
+
 def read_tail(log: Path, most_bytes: int = TAIL_BYTES) -> str:
     """Return the end of what a child wrote; nothing where it is no plain file."""
     try:

@@ -189,9 +189,12 @@ class Setting:
     @property
     def longest_s(self) -> float:
         """Own seconds after which a trial is held, whatever was seen of it."""
-        is_short = self.run_s is not None and self.run_s <= LONGEST_WHOLE_S
-        is_waited_for = self.scope is Scope.EPOCHS or (self.scope.counts_start and is_short)
-        return LONGEST_WHOLE_S if is_waited_for else LONGEST_S
+        return LONGEST_S if self.scope is Scope.STEPS else LONGEST_WHOLE_S
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is worth waiting for the end of the run."""
+        return self.run_s is not None and self.run_s <= LONGEST_WHOLE_S
 
 
 def measure_pair(
@@ -335,9 +338,12 @@ def _is_enough(both: tuple[Trial, Trial], setting: Setting, own_s: float) -> boo
         return False
     if own_s >= setting.longest_s:
         return True
-    if setting.scope.counts_start:
-        return False  # the same work is compared: until both have ended, if they do
+    # The same work is compared where the start counts: until both have ended, if they do.
+    if setting.scope.counts_start and (setting.is_short or own_s < LONGEST_S):
+        return False
     seen = [progress_of(trial.read()) for trial in both]
+    if setting.scope.counts_start:
+        return all(p is not None and len(p.steps) >= 2 * MIN_STEPS for p in seen)
     if not all(
         p is not None and _is_seen(p, t, setting, own_s) for p, t in zip(seen, both, strict=True)
     ):

@@ -20,7 +20,7 @@ T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
-# An interval whose ends differ by more says nothing: from half as fast to nearly twice as fast.
+# An interval around 1 whose ends differ by more says nothing: half as fast or nearly twice as fast.
 WIDEST = 3.5
 
 
@@ -35,8 +35,9 @@ class Measured:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an interval, and one that is narrow enough to say something."""
-        return self.pairs > 1 and self.high <= WIDEST * self.low
+        """Whether there is an interval that says something: faster, slower, or how much."""
+        is_one_sided = self.low >= 1.0 or self.high <= 1.0
+        return self.pairs > 1 and (is_one_sided or self.high <= WIDEST * self.low)
 
 
 def interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:

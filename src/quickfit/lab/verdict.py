@@ -19,6 +19,9 @@ from quickfit.lab.statistics import MIN_SPREAD, Measured, interval
 # Student's t by the number of pairs; one-sided errors of 1, 1.5, 2, 2.5 and 2.5 %.
 _LOOKS = {2: 31.821, 3: 5.643, 4: 3.482, 5: 2.776, 6: 2.571}
 MIN_PAIRS, MOST_PAIRS = min(_LOOKS), max(_LOOKS)
+# Pairs whose logarithms spread by more than this say neither that there is a gain nor that there is
+# none.
+NOISY = 0.2
 
 
 class VerdictKind(StrEnum):
@@ -63,6 +66,9 @@ def judge_gain(ratios: Sequence[float], *, widened: float = 1.0) -> Verdict:
     if mean < MIN_GAIN:
         # Two pairs that are no faster: a third will not make it so.
         is_open = len(ratios) == MIN_PAIRS and mean > 1.0
+        if statistics.stdev(map(math.log, ratios)) > NOISY:
+            why = "inconclusive: the pairs differ too much; a quieter machine would tell"
+            return Verdict(VerdictKind.NOT_DECIDED, is_open=is_open, why=why)
         return Verdict(VerdictKind.NO_GAIN, is_open=is_open, why=_less())
     is_open = len(ratios) < MOST_PAIRS
     more = "more time (--budget)" if is_open else "a quieter machine"

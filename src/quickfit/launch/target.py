@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import stat
 import sys
 import zipfile
@@ -38,6 +39,12 @@ class Target:
     script: str | None = None
     module: str | None = None
     args: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The script or module with its arguments, as they are typed in a command."""
+        named = ["-m", self.module] if self.module is not None else [self.script or self.name]
+        return shlex.join([*named, *self.args])
 
     @property
     def name(self) -> str:

@@ -253,7 +253,8 @@ def turbo_figures(place: TurboPlace) -> str:
         count = f"{units.count(place.on_count)} {_plural('end', place.on_count)}"
         return f"{count} took {units.seconds(place.saved_s or 0.0)} there"
     if place.on_s is None or place.off_s is None:
-        return f"too few {place.unit}s to measure a gain"
+        units_needed = "passes" if place.unit == "step" else "calls"
+        return f"too few {units_needed} to measure a gain"
     off = f"{units.count(place.off_count)} off" if place.off_count else "off: the first pass"
     told = f"{units.seconds(place.on_s)} per {place.unit} instead of {units.seconds(place.off_s)}"
     saved = f", saved {units.seconds(place.saved_s)}" if place.saved_s else ""

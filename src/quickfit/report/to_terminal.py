@@ -104,9 +104,10 @@ def _account(report: ReportView, width: int) -> Iterator[Line]:
     yield from paragraph(report.total, width, lead=Span("time     ", "bold"))
     labels = [f"{row.indent}{row.label}" for row in report.account]
     label_width = max(map(cells, labels))
+    time_width = max(7, *(cells(row.time) for row in report.account))
     for label, row in zip(labels, report.account, strict=True):
         padded = label + " " * (label_width - cells(label))
-        text = f"{INDENT}{padded}  {row.time:>7}  {row.share:>5}"
+        text = f"{INDENT}{padded}  {row.time:>{time_width}}  {row.share:>5}"
         room = width - cells(text)
         # On a narrow terminal the place is worth more than the bar.
         place = f"  {row.place}" if row.place and cells(row.place) + 2 <= room else ""

@@ -120,6 +120,7 @@ class _Plan:
         self.stamps: list[float] = []
         self.is_on = False
         self.files: list[Any] = []
+        self.is_size_known = True
 
     def settle(self) -> None:
         """Count the pass that is over, if it was long enough."""
@@ -132,7 +133,7 @@ class _Plan:
         step_s = sum(usual) / len(usual)
         seconds = sum(steps)
         self.turns.add_pass(is_on=self.is_on, step_s=step_s, steps=len(steps), seconds=seconds)
-        if not self.turns.fills and self.turns.passes == 1 and not self._fits(len(steps) + 1):
+        if not self.is_size_known and not self._fits(len(steps) + 1):
             return
         if self.turns.is_faster is False:
             self.rewriting = None  # and what it keeps in memory
@@ -141,6 +142,7 @@ class _Plan:
 
     def _fits(self, steps: int) -> bool:
         """Tell whether a dataset of unknown length, now known, fits in memory."""
+        self.is_size_known = True
         with _being_busy():
             reason = _why_too_large(self.rewriting.kept, steps * self.rewriting.per_step)
         if reason is not None and self.entry is not None:
@@ -235,8 +237,9 @@ def _new_plan(dataset: Any, frame: FrameType) -> _Plan:
         tf_data_chain.note_origin(made, origin)
     entry = ledger.Entry("dataset", place, found.what, cause=found.cause, unit="step")
     plan = _Plan(found, entry, ends_unseen=ends_unseen)
-    # How much it takes is known after a first pass without it.
-    plan.turns.fills = count != _UNKNOWN
+    plan.is_size_known = count != _UNKNOWN  # else it is after a first pass without it
+    # A pass that is the only one would fill the memory for nothing.
+    plan.turns.starts_on = plan.is_size_known and not _is_only_epoch(frame)
     plan.files = _states(found.files)
     entry.turns = plan.turns
     ledger.entry_of(("dataset", place, found.what, id(plan)), entry)
@@ -255,6 +258,21 @@ def _adapter_around(frame: FrameType) -> str:
         if outer is not None and outer.f_code.co_name == "_enumerate_iterator":
             return type(getattr(read_locals(outer).get("self"), "data_adapter", None)).__name__
     return ""
+
+
+def _is_only_epoch(frame: FrameType) -> bool:
+    """Tell whether the pass belongs to a `fit` of one epoch."""
+    outer: FrameType | None = frame
+    for _ in range(8):
+        outer = outer.f_back if outer is not None else None
+        if (
+            outer is not None
+            and outer.f_code.co_name == "fit"
+            and "epochs" in outer.f_code.co_varnames
+        ):
+            known = read_locals(outer)
+            return bool(known.get("epochs") == known.get("initial_epoch", 0) + 1)
+    return False
 
 
 def _why_not_kept(found: Any, count: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from quickfit.probes._guard import guarded
 from quickfit.probes._imports import Patch
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
@@ -25,9 +26,9 @@ def start() -> None:
     state = Current.state
     if state is None:
         return
-    state.probes[NAME] = Probe(NAME, state="active")
+    probe = state.probes[NAME] = Probe(NAME, state="active")
     state.writer.add("meta", ("turbo_run", "true"))
-    state.before_finish.append(_settle)
+    state.before_finish.append(guarded(probe, _settle))
     os.register_at_fork(after_in_child=_stop_in_child)
 
 

@@ -103,37 +103,36 @@ class CallTurns(Turns):
 
 @dataclass
 class PassTurns(Turns):
-    """Turns of passes through a dataset, where a pass off may be expensive.
+    """Turns of passes through a dataset whose elements are kept in memory, where off is expensive.
+
+    The first pass on does all the work of one off, and fills the memory.
 
     Args:
-        fills: the first pass on does all the work of one off, and keeps its elements in memory.
+        starts_on: the very first pass is on; else it is off.
     """
 
-    fills: bool = False
+    starts_on: bool = False
     passes: int = 0
     spent_s: float = 0.0
+    off_spent_s: float = 0.0
+    fill_s: float | None = None
 
     # Passes off, after the first one, may take so much of the time.
     MAX_OFF_SHARE = 0.1
-    off_spent_s: float = 0.0
-    fill_s: float | None = None
 
     def next_is_on(self) -> bool:
         """Return the way of the next pass; it is asked again for a pass that was never taken."""
         if self.passes == 0:
-            return self.fills
-        if self.passes == 1:
-            return True
-        faster = self._is_faster_so_far
-        if faster is False:
-            return False
+            return self.starts_on
+        if self.is_faster is not True:
+            return self.is_faster is None
         expected_s = self.spent_s / self.passes
         is_cheap = self.off_spent_s + expected_s <= self.MAX_OFF_SHARE * self.spent_s
         return not is_cheap
 
     def add_pass(self, *, is_on: bool, step_s: float, steps: int, seconds: float) -> None:
         """Note a pass that was taken to its end, by its typical step."""
-        if is_on and self.fills and self.passes == 0:
+        if is_on and self.fill_s is None:
             self.fill_s = step_s
         else:
             (self.on if is_on else self.off).add(step_s, steps)
@@ -148,14 +147,10 @@ class PassTurns(Turns):
         return self.off.typical_s if self.off.times_s else self.fill_s
 
     @property
-    def _is_faster_so_far(self) -> bool | None:
-        on_s, off_s = self.on.typical_s, self.baseline_s
-        return None if on_s is None or off_s is None else off_s >= MIN_GAIN * on_s
-
-    @property
     def is_faster(self) -> bool | None:
         """Whether on is faster than off; None: not known yet."""
-        return self._is_faster_so_far
+        on_s, off_s = self.on.typical_s, self.baseline_s
+        return None if on_s is None or off_s is None else off_s >= MIN_GAIN * on_s
 
     @property
     def saved_s(self) -> float | None:

@@ -3,11 +3,14 @@
 import pytest
 
 from hand_runs import KERAS
-from quickfit.causes.general.time_after_training import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.general.time_after_training import detect
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from validation_runs import EVALUATE
 from whole_runs import SAVE, Seen, whole_run
+
+fix = catalogue()["time-after-training"].fix
 
 RANK_LINE = 15
 MODEL_CALL = (f"{KERAS}/layers/layer.py", "__call__", 800)

@@ -65,6 +65,7 @@ def test_a_fix_of_a_cause_is_a_row_of_the_same_table():
 def test_an_interval_that_is_too_wide_is_not_measured():
     assert gain_text(interval([1.2, 4.3])) == "not measured"
     assert gain_text(interval([1.2, 1.3, 1.25])).startswith("1.25× (1.")
+    assert gain_text(Measured(1.4, 3.0, 6.0, 3)) == "3.00× (1.40–6.00)"
 
 
 def test_plain_columns_are_aligned():

@@ -27,9 +27,9 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import EAGER_SETTERS, RUN_EAGERLY, step_without_eager
 from quickfit.causes._shared.large_node import loop_part
 from quickfit.code.calls import unpack_keyword_dicts
+from quickfit.code.compile_settings import EAGER_SETTERS, RUN_EAGERLY, step_without_eager
 from quickfit.code.conditions import has_other_way, is_for_looking, is_for_tests, never_runs
 from quickfit.code.imports import files_run_together
 from quickfit.code.lines import call_on_line, line_of_call

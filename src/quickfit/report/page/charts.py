@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from quickfit import units
 from quickfit.findings import Diagnosis, Mark, MemoryPoint, RunDetails, StepPoint
@@ -34,7 +35,26 @@ MARKS = {
     "stuck": "nothing moved",
 }
 
-Scale = Callable[[float], float]
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane of a lane: the time of the run across, a quantity upwards."""
+
+    total_s: float
+    lowest: float
+    highest: float
+    is_log: bool = False
+
+    def across(self, at_s: float) -> float:
+        """Return where a moment lies, from the left."""
+        return min(max(at_s / self.total_s, 0.0), 1.0) * WIDE
+
+    def up(self, value: float) -> float:
+        """Return where a value lies, from the top."""
+        low, high = self.lowest, self.highest
+        if self.is_log:
+            value, low, high = (math.log10(max(each, 1e-9)) for each in (value, low, high))
+        return HIGH * (1 - (value - low) / (high - low))
 
 
 def draw_course(diagnosis: Diagnosis, details: RunDetails, rules: Rules) -> Html:
@@ -165,27 +185,24 @@ def _step_lane(details: RunDetails, rules: Rules) -> Html:
     longest = max(p.longest_s for p in points)
     least = min(p.low_s for p in points)
     is_log = longest > LOG_FROM * usual > 0 and least > 0
-    across: Scale = lambda at_s: min(max(at_s / total_s, 0.0), 1.0) * WIDE  # noqa: E731
     if is_log:
-        bottom, top = math.log10(least * 0.8), math.log10(longest * 1.25)
-        up: Scale = lambda s: HIGH * (1 - (math.log10(max(s, 1e-9)) - bottom) / (top - bottom))  # noqa: E731
-        ticks = _log_ticks(least * 0.8, longest * 1.25)
+        plane = Plane(total_s, least * 0.8, longest * 1.25, is_log=True)
+        ticks = _log_ticks(plane.lowest, plane.highest)
     else:
-        highest = longest * 1.12 or 1.0
-        up = lambda s: HIGH * (1 - s / highest)  # noqa: E731
-        ticks = _linear_ticks(highest)
+        plane = Plane(total_s, 0.0, longest * 1.12 or 1.0)
+        ticks = _linear_ticks(plane.highest)
     shapes = [
-        *_spans_behind(details.marks, across),
-        *(_path(f"M0 {up(tick):.2f}H{WIDE:g}", "grid") for tick in ticks),
-        *_step_shapes(points, total_s, across, up),
-        *_dots(details.marks, points, across, up),
+        *_spans_behind(details.marks, plane),
+        *(_path(f"M0 {plane.up(tick):.2f}H{WIDE:g}", "grid") for tick in ticks),
+        *_step_shapes(points, plane),
+        *_dots(details.marks, points, plane),
     ]
     name = "step time (log)" if is_log else "step time"
     label = (
         f"Step time over the run: usually {units.seconds(usual)}, at most {units.seconds(longest)}"
     )
     return _lane(
-        "steps", name, _tick_labels(ticks, up, units.seconds, rules), _drawing(label, *shapes)
+        "steps", name, _tick_labels(ticks, plane, units.seconds, rules), _drawing(label, *shapes)
     )
 
 
@@ -193,10 +210,10 @@ def _path(data: str, kind: str) -> Html:
     return element("path", d=data, class_=kind)
 
 
-def _spans_behind(marks: Sequence[Mark], across: Scale) -> list[Html]:
+def _spans_behind(marks: Sequence[Mark], plane: Plane) -> list[Html]:
     shapes = []
     for mark in marks:
-        left, right = across(mark.begin_s), across(mark.end_s)
+        left, right = plane.across(mark.begin_s), plane.across(mark.end_s)
         if mark.kind in ("validation", "stuck"):
             width = max(right - left, 1.0)
             shapes.append(
@@ -209,46 +226,46 @@ def _spans_behind(marks: Sequence[Mark], across: Scale) -> list[Html]:
                     class_=f"s-{mark.kind}",
                 )
             )
-    starts = [across(mark.begin_s) for mark in marks if mark.kind == "epoch"]
+    starts = [plane.across(mark.begin_s) for mark in marks if mark.kind == "epoch"]
     if len(starts) <= MAX_EPOCH_LINES:
         shapes.append(_path("".join(f"M{x:.2f} 0V{HIGH:g}" for x in starts), "s-epoch"))
     return shapes
 
 
-def _step_shapes(
-    points: Sequence[StepPoint], total_s: float, across: Scale, up: Scale
-) -> list[Html]:
+def _step_shapes(points: Sequence[StepPoint], plane: Plane) -> list[Html]:
     """Return the band that most steps lie in, and the line of their medians."""
     runs: list[list[StepPoint]] = []
     for point in points:
         last = runs[-1][-1] if runs else None
-        is_next = last is not None and last.loop == point.loop
-        if last is not None and is_next and point.begin_s - last.end_s <= MAX_JOIN_SHARE * total_s:
+        widest_s = MAX_JOIN_SHARE * plane.total_s
+        if last and last.loop == point.loop and point.begin_s - last.end_s <= widest_s:
             runs[-1].append(point)
         else:
             runs.append([point])
     bands, lines = [], []
     for run in runs:
         if any(p.steps > 1 for p in run):
-            high = [
-                f"{across(p.begin_s):.2f} {up(p.high_s):.2f}H{across(p.end_s):.2f}" for p in run
-            ]
-            low = [f"{across(p.end_s):.2f} {up(p.low_s):.2f}H{across(p.begin_s):.2f}" for p in run]
+            spans = [(plane.across(p.begin_s), plane.across(p.end_s), p) for p in run]
+            high = [f"{x0:.2f} {plane.up(p.high_s):.2f}H{x1:.2f}" for x0, x1, p in spans]
+            low = [f"{x1:.2f} {plane.up(p.low_s):.2f}H{x0:.2f}" for x0, x1, p in spans]
             bands.append(f"M{'L'.join([*high, *reversed(low)])}Z")
         # As stairs: a long step is as wide as it took.
-        stairs = [f"V{up(p.median_s):.2f}H{across(p.end_s):.2f}" for p in run]
-        lines.append(f"M{across(run[0].begin_s):.2f} {up(run[0].median_s):.2f}{''.join(stairs)}")
+        stairs = [f"V{plane.up(p.median_s):.2f}H{plane.across(p.end_s):.2f}" for p in run]
+        lines.append(
+            f"M{plane.across(run[0].begin_s):.2f} {plane.up(run[0].median_s):.2f}{''.join(stairs)}"
+        )
     return [_path("".join(bands), "band"), _path("".join(lines), "median")]
 
 
-def _dots(
-    marks: Sequence[Mark], points: Sequence[StepPoint], across: Scale, up: Scale
-) -> list[Html]:
+def _dots(marks: Sequence[Mark], points: Sequence[StepPoint], plane: Plane) -> list[Html]:
     """Return slow steps and traces as dots: lines without a length, with round ends."""
     traces = [mark for mark in marks if mark.kind == "trace"]
-    at_top = "".join(f"M{across(m.begin_s):.2f} 2H{across(m.end_s):.2f}" for m in traces)
+    at_top = "".join(
+        f"M{plane.across(m.begin_s):.2f} 2H{plane.across(m.end_s):.2f}" for m in traces
+    )
     slow = "".join(
-        f"M{across(at_s):.2f} {max(up(took_s), 1.5):.2f}h0" for at_s, took_s in _slow(marks, points)
+        f"M{plane.across(at_s):.2f} {max(plane.up(took_s), 1.5):.2f}h0"
+        for at_s, took_s in _slow(marks, points)
     )
     kind = "s-spike many" if _is_thinned(points) else "s-spike"
     return [_path(at_top, "s-trace"), _path(slow, kind)]
@@ -276,31 +293,28 @@ def _memory_lane(diagnosis: Diagnosis, details: RunDetails, rules: Rules) -> Htm
     limit = diagnosis.memory.limit_bytes if diagnosis.memory is not None else None
     shows_limit = limit is not None and limit <= MAX_LIMIT_FACTOR * peak
     highest = max(peak, float(limit or 0) if shows_limit else 0.0) * 1.1 or 1.0
-    across: Scale = lambda at_s: min(max(at_s / total_s, 0.0), 1.0) * WIDE  # noqa: E731
-    up: Scale = lambda size: HIGH * (1 - size / highest)  # noqa: E731
+    plane = Plane(total_s, 0.0, highest)
     ticks = _linear_ticks(highest)
-    shapes = [*_areas(details, points, across, up)]
-    shapes += [_path(f"M0 {up(tick):.2f}H{WIDE:g}", "grid") for tick in ticks]
+    shapes = [*_areas(details, points, plane)]
+    shapes += [_path(f"M0 {plane.up(tick):.2f}H{WIDE:g}", "grid") for tick in ticks]
     if shows_limit and limit is not None:
-        shapes.append(_path(f"M0 {up(limit):.2f}H{WIDE:g}", "limit"))
+        shapes.append(_path(f"M0 {plane.up(limit):.2f}H{WIDE:g}", "limit"))
     label = f"Memory over the run: at most {units.size(peak)}"
     return _lane(
-        "memory", "memory", _tick_labels(ticks, up, units.size, rules), _drawing(label, *shapes)
+        "memory", "memory", _tick_labels(ticks, plane, units.size, rules), _drawing(label, *shapes)
     )
 
 
-def _areas(
-    details: RunDetails, points: Sequence[MemoryPoint], across: Scale, up: Scale
-) -> list[Html]:
+def _areas(details: RunDetails, points: Sequence[MemoryPoint], plane: Plane) -> list[Html]:
     """Return one area per part, stacked."""
     below = [0.0] * len(points)
     shapes = []
     for place, (name, _) in enumerate(details.memory_parts):
         above = [b + p.parts[place] for b, p in zip(below, points, strict=True)]
         if any(p.parts[place] > 0 for p in points):
-            xs = [across(p.at_s) for p in points]
-            top = [f"{x:.2f} {up(v):.2f}" for x, v in zip(xs, above, strict=True)]
-            bottom = [f"{x:.2f} {up(v):.2f}" for x, v in zip(xs, below, strict=True)]
+            xs = [plane.across(p.at_s) for p in points]
+            top = [f"{x:.2f} {plane.up(v):.2f}" for x, v in zip(xs, above, strict=True)]
+            bottom = [f"{x:.2f} {plane.up(v):.2f}" for x, v in zip(xs, below, strict=True)]
             shapes.append(_path(f"M{'L'.join([*top, *reversed(bottom)])}Z", f"area h-{name}"))
         below = above
     return shapes
@@ -325,10 +339,12 @@ def _log_ticks(lowest: float, highest: float) -> list[float]:
 
 
 def _tick_labels(
-    ticks: Sequence[float], up: Scale, say: Callable[[float], str], rules: Rules
+    ticks: Sequence[float], plane: Plane, say: Callable[[float], str], rules: Rules
 ) -> Html:
     labels = [
-        element("span", say(tick) if tick else "0", class_=f"tick {rules.place(top=up(tick))}")
+        element(
+            "span", say(tick) if tick else "0", class_=f"tick {rules.place(top=plane.up(tick))}"
+        )
         for tick in ticks
     ]
     return element("div", *labels, class_="ticks", aria_hidden="true")

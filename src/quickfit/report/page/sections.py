@@ -444,7 +444,8 @@ def _work(step_s: float, parallelism: float, longest: float, kind: str) -> Html:
 def _step_bar(step_s: float, wait_share: float, longest: float) -> Html:
     """Return a step as a bar: what it computes, and behind that what it waits for input."""
     width = 100 * step_s / longest
-    own = width * (1 - min(max(wait_share, 0.0), 1.0))
+    waits = wait_share if wait_share >= MIN_WAIT_SHARE else 0.0
+    own = width * (1 - min(waits, 1.0))
     bars = [
         element("rect", x=0, y=0, width=round(own, 2), height=9.6),
         element(

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import signal
 import statistics
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
@@ -43,10 +39,11 @@ from quickfit.tuning.trials.settings import (
     TrialLearned,
     TrialReady,
 )
+from quickfit.tuning.trials.trial import TrainingTrial, end_after
 
 # Turns of a round; of trainings whose blocks are long, fewer.
 ROUND_TURNS = 3
-LONG_BLOCK_S = 1.5
+LONG_BLOCK_S = 0.8
 LONG_TURNS = 2
 # Where starting took long, as on a busy machine, more turns cost little beside it, and say more:
 # they may take this share of it.
@@ -232,19 +229,7 @@ def turn_order(count: int) -> list[tuple[int, bool]]:
 ROUND_BLOCK_S = 0.4
 MIN_BLOCK_STEPS = 2
 # Epochs that are no longer than this are measured whole.
-WHOLE_EPOCH_S = 2.0
-
-
-class RoundTrial(Protocol):
-    """What a round needs of a trial."""
-
-    @property
-    def pid(self) -> int | None: ...
-    def start(self) -> None: ...
-    def ready(self) -> TrialReady: ...
-    def run(self, steps: int) -> TrialBlock: ...
-    def learn(self, samples: int) -> TrialLearned: ...
-    def close(self) -> None: ...
+WHOLE_EPOCH_S = 1.3
 
 
 class AdviceOutOfTime(Exception):  # noqa: N818 - it is an answer, not a failure
@@ -272,7 +257,7 @@ class TrialMachine:
         warn: is called with what the user should know at the start.
     """
 
-    make: Callable[[Setting], RoundTrial]
+    make: Callable[[Setting], TrainingTrial]
     budget: Budget
     tell: Callable[[str], None] = lambda text: None
     starts: int = 2
@@ -288,24 +273,11 @@ class TrialMachine:
         if self.budget.left_s <= 0:
             raise AdviceOutOfTime
 
-    @contextlib.contextmanager
-    def limiting(self, trial: RoundTrial) -> Iterator[None]:
-        """End the process of a trial, if it works on something when the budget is over."""
-        timer = threading.Timer(
-            min(self.budget.left_s, threading.TIMEOUT_MAX), _kill_trial, (trial,)
-        )
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
 
 class StartedTrial:
     """One process of a round with what it has answered so far."""
 
-    def __init__(self, trial: RoundTrial, name: str) -> None:
+    def __init__(self, trial: TrainingTrial, name: str) -> None:
         self.trial = trial
         self.name = name
         self.side = RoundSide()
@@ -369,7 +341,7 @@ class StartedTrial:
     def _failing(self, machine: TrialMachine) -> Iterator[None]:
         """Keep a failure, unless it was only given up at the end of the budget."""
         try:
-            with machine.limiting(self.trial):
+            with end_after(self.trial, machine.budget.left_s):
                 yield
         except TrialFailed as failure:
             machine.check()
@@ -400,14 +372,6 @@ def close_trials(started: Sequence[StartedTrial]) -> Iterator[None]:
         for it in started:
             stack.callback(it.trial.close)
         yield
-
-
-def _kill_trial(trial: RoundTrial) -> None:
-    pid = trial.pid
-    if pid is not None:
-        # It has been ended already.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
 
 
 # First calls that differ by less, or by less than this share, are alike.
@@ -564,7 +528,8 @@ class SettingBench:
         side = self._base.side
         block_s = max(ROUND_BLOCK_S, side.block_steps * side.step_s)
         shared_s = self.start_s * (SHARED_START if self._machine.starts > 1 else 1.0)
-        self._process_s = shared_s + ROUND_TURNS * BLOCKS_PER_TURN * block_s
+        turns = ROUND_TURNS if block_s < LONG_BLOCK_S else LONG_TURNS
+        self._process_s = shared_s + turns * BLOCKS_PER_TURN * block_s
         return self.ready
 
     def close(self) -> None:

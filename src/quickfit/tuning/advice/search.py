@@ -126,9 +126,13 @@ class CandidateSearch:
         return False
 
     def needed_s(self, candidates: int = 1) -> float:
-        """Return about the time in which so many candidates can be measured, and together."""
+        """Return about the time in which so many candidates are decided, and the best together.
+
+        Of several, about half are no faster in their first round, and have no other.
+        """
+        bench, half = self._bench, -(-candidates // 2)
         together_s = self._together_s() if candidates > 1 else 0.0
-        return self._bench.rounds * self._bench.round_s(candidates) + together_s
+        return bench.round_s(candidates) + (bench.rounds - 1) * bench.round_s(half) + together_s
 
     def try_alone(self, candidates: Sequence[ChangeCandidate]) -> None:
         """Try each candidate by itself, as many as there is time for."""
@@ -155,7 +159,8 @@ class CandidateSearch:
             return
         self.choice.together = together
         self.choice.add([together])
-        if not self._bench.budget.has(self._together_s()):
+        # Two rounds decide where the gain is plain, as that of several together mostly is.
+        if not self._bench.budget.has(min(self._bench.rounds, 2) * self._bench.round_s(1)):
             return
         for number in range(1, self._bench.rounds + 1):
             now = [together, winners[0]][: max(self._bench.room(float("inf")), 1)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import ModelError, UsageError
@@ -22,8 +22,10 @@ from quickfit.tuning.trials.settings import (
     TrialBlock,
     TrialFailed,
     TrialLearned,
-    TrialReady,
 )
+
+if TYPE_CHECKING:
+    from quickfit.tuning.trials.trial import TrainingTrial
 
 # Models and data are `Any`: Keras has no types of its own.
 
@@ -280,16 +282,6 @@ MAX_PAIRS = 3
 LEARN_STEPS = 30
 
 
-class PrecisionTrial(Protocol):
-    """A process that trains on command, as `trials.trial.Trial` is."""
-
-    def start(self) -> None: ...
-    def ready(self) -> TrialReady: ...
-    def run(self, steps: int) -> TrialBlock: ...
-    def learn(self, samples: int) -> TrialLearned: ...
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class PrecisionSide:
     """How one precision did: over all pairs the time of a sample, and what was learned."""
@@ -317,7 +309,7 @@ class PrecisionRefused:
     text: str
 
 
-Sides = tuple[PrecisionTrial, PrecisionTrial]
+Sides = tuple["TrainingTrial", "TrainingTrial"]
 Blocks = tuple[list[TrialBlock], list[TrialBlock]]
 
 
@@ -326,7 +318,7 @@ class _HalfFailed(Exception):  # noqa: N818 - an answer about 16 bits
 
 
 def compare_precisions(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     *,
     enough: float = 1.0,
@@ -350,7 +342,7 @@ def compare_precisions(
 
 
 def _compare_pairs(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     enough: float,
     tell: Callable[[str], None],
@@ -368,7 +360,7 @@ def _compare_pairs(
 
 
 def _begin_sides(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     closing: ExitStack,
     *,

@@ -6,16 +6,16 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Timer
+from threading import TIMEOUT_MAX, Event, Timer
 from typing import Any, Protocol, Self
 
+from quickfit.lab.child import kill_group
 from quickfit.tuning.trials.process import LOCK, TrialChild, hold_folder
 from quickfit.tuning.trials.settings import (
     RecipeKind,
@@ -219,16 +219,31 @@ def _remove_unused(folder: Path) -> None:
         os.close(descriptor)
 
 
-class Killable(Protocol):
-    """A trial with a process of its own, whose number is that of its group."""
+class TrainingTrial(Protocol):
+    """What is used of a `Trial`: a process that trains on command."""
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None where there is none."""
+        """The number of its process, which is that of its group; None where there is none."""
+
+    def start(self) -> None:
+        """Begin; return at once."""
+
+    def ready(self) -> TrialReady:
+        """Wait until it is built and has made its first steps."""
+
+    def run(self, steps: int) -> TrialBlock:
+        """Train so many steps."""
+
+    def learn(self, samples: int) -> TrialLearned:
+        """Train from the first weights on so many samples; return how far it came."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 @contextmanager
-def end_after(trial: Killable, seconds: float) -> Iterator[Event]:
+def end_after(trial: TrainingTrial, seconds: float) -> Iterator[Event]:
     """End a trial that is still at work after so long; the event tells that it was.
 
     A trial that shows signs of life has not hung, and would be waited for as long as it takes.
@@ -238,10 +253,9 @@ def end_after(trial: Killable, seconds: float) -> Iterator[Event]:
     def end() -> None:
         is_over.set()
         if trial.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(trial.pid, signal.SIGKILL)
+            kill_group(trial.pid)
 
-    timer = Timer(seconds, end)
+    timer = Timer(min(seconds, TIMEOUT_MAX), end)
     timer.daemon = True
     timer.start()
     try:

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.compile_settings import (
+from quickfit.code.compile_settings import (
     step_without_eager,
     steps_in_one_call,
     without_xla,

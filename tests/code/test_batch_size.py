@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.batch_size import Size, larger_batch
+from quickfit.code.batch_size import Size, larger_batch
 from quickfit.code.edits import apply_edits
 from quickfit.code.program import Program
 from quickfit.findings import FixClass

@@ -13,8 +13,8 @@ import sys
 import pytest
 
 from quickfit import trust
-from quickfit.code import writing
-from quickfit.code.writing import MAX_LINES, SourceFile, patch, read_source, show_patch
+from quickfit.code import file_changes
+from quickfit.code.file_changes import MAX_LINES, SourceFile, patch, read_source, show_patch
 from quickfit.errors import FixError
 from quickfit.findings import Edit
 
@@ -276,7 +276,7 @@ def files_of(*paths, after=AFTER):
 
 
 def write(home, *paths, title="sequential-map", after=AFTER):
-    return writing.write(files_of(*paths, after=after), home=home, title=title)
+    return file_changes.write(files_of(*paths, after=after), home=home, title=title)
 
 
 def fixes(home):
@@ -297,7 +297,7 @@ def test_a_file_is_written_and_its_original_kept(tmp_path, train):
 
 def test_the_original_is_put_back_and_the_fix_forgotten(tmp_path, train):
     write(tmp_path, train)
-    assert writing.undo(home=tmp_path) == ("sequential-map", [str(train)])
+    assert file_changes.undo(home=tmp_path) == ("sequential-map", [str(train)])
     assert train.read_bytes() == BEFORE
     assert not fixes(tmp_path)
 
@@ -308,16 +308,16 @@ def test_several_files_are_written_and_put_back(tmp_path, train):
     other.write_bytes(BEFORE)
     write(tmp_path, train, other)
     assert train.read_bytes() == other.read_bytes() == AFTER
-    writing.undo(home=tmp_path)
+    file_changes.undo(home=tmp_path)
     assert train.read_bytes() == other.read_bytes() == BEFORE
 
 
 def test_fixes_are_undone_one_by_one_the_newest_first(tmp_path, train):
     write(tmp_path, train, title="first")
     write(tmp_path, train, title="second", after=b"a = 3\n")
-    assert writing.undo(home=tmp_path)[0] == "second"
+    assert file_changes.undo(home=tmp_path)[0] == "second"
     assert train.read_bytes() == AFTER
-    assert writing.undo(home=tmp_path)[0] == "first"
+    assert file_changes.undo(home=tmp_path)[0] == "first"
     assert train.read_bytes() == BEFORE
 
 
@@ -325,7 +325,7 @@ def test_a_mode_stays(tmp_path, train):
     train.chmod(0o751)
     write(tmp_path, train)
     assert stat.S_IMODE(train.stat().st_mode) == 0o751
-    writing.undo(home=tmp_path)
+    file_changes.undo(home=tmp_path)
     assert stat.S_IMODE(train.stat().st_mode) == 0o751
 
 
@@ -336,7 +336,7 @@ def test_a_link_stays_one(tmp_path, train):
     write(tmp_path, link)
     assert link.is_symlink()
     assert train.read_bytes() == AFTER
-    writing.undo(home=tmp_path)
+    file_changes.undo(home=tmp_path)
     assert link.is_symlink()
     assert train.read_bytes() == BEFORE
 
@@ -347,7 +347,7 @@ def test_a_file_that_has_changed_since_is_left_alone_with_all_others(tmp_path, t
     files = files_of(train, other)
     other.write_bytes(b"mine = 1\n")
     with pytest.raises(FixError) as caught:
-        writing.write(files, home=tmp_path, title="t")
+        file_changes.write(files, home=tmp_path, title="t")
     assert "data.py: has changed since the run that the fix was made from" in str(caught.value)
     assert "Run quickfit fix again" in str(caught.value)
     assert (train.read_bytes(), other.read_bytes()) == (BEFORE, b"mine = 1\n")
@@ -358,7 +358,7 @@ def test_a_file_that_is_gone_is_named(tmp_path, train):
     files = files_of(train)
     train.unlink()
     with pytest.raises(FixError, match=r"train\.py: cannot read this file"):
-        writing.write(files, home=tmp_path, title="t")
+        file_changes.write(files, home=tmp_path, title="t")
 
 
 def test_a_file_that_may_not_be_written_leaves_all_as_it_was(tmp_path, train, monkeypatch):
@@ -381,16 +381,16 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path, train, monkeypatch):
     other = tmp_path / "data.py"
     other.write_bytes(BEFORE)
     files = files_of(train, other)
-    original = writing._write_aside
+    original = file_changes._write_aside
 
     def full(path, data):
         if path.name.startswith(".data.py"):
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         original(path, data)
 
-    monkeypatch.setattr(writing, "_write_aside", full)
+    monkeypatch.setattr(file_changes, "_write_aside", full)
     with pytest.raises(FixError, match="No space left on device"):
-        writing.write(files, home=tmp_path, title="t")
+        file_changes.write(files, home=tmp_path, title="t")
     assert train.read_bytes() == other.read_bytes() == BEFORE
     assert not leftovers(tmp_path)
 
@@ -434,7 +434,7 @@ def test_what_cannot_be_put_back_is_said_and_can_be_undone_later(tmp_path, train
     assert "cannot write the fix, nor put the file back" in str(caught.value)
     assert "quickfit fix --undo" in str(caught.value)
     assert train.read_bytes() == AFTER
-    writing.undo(home=tmp_path)
+    file_changes.undo(home=tmp_path)
     assert train.read_bytes() == other.read_bytes() == BEFORE
 
 
@@ -450,8 +450,8 @@ def test_without_a_place_for_the_originals_nothing_is_written(tmp_path, train):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from quickfit.code import writing as apply
-from quickfit.code.writing import read_source
+from quickfit.code import file_changes as apply
+from quickfit.code.file_changes import read_source
 original = os.replace
 def replace(source, target):
     original(source, target)
@@ -471,7 +471,7 @@ def test_a_kill_between_two_files_can_be_undone(tmp_path, train):
     done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path)
     assert done.returncode == -9
     assert (train.read_bytes(), other.read_bytes()) == (AFTER, BEFORE)
-    assert writing.undo(home=tmp_path)[0] == "cut short"
+    assert file_changes.undo(home=tmp_path)[0] == "cut short"
     assert train.read_bytes() == other.read_bytes() == BEFORE
 
 
@@ -479,7 +479,7 @@ def test_undo_is_refused_when_the_user_has_edited_the_file_again(tmp_path, train
     saved = write(tmp_path, train)
     train.write_bytes(b"mine = 3\n")
     with pytest.raises(FixError) as caught:
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert "train.py: has changed since it was fixed, so it is left alone" in str(caught.value)
     assert ".quickfit/fixes" in str(caught.value)
     assert train.read_bytes() == b"mine = 3\n"
@@ -492,13 +492,13 @@ def test_undo_puts_nothing_back_when_one_of_the_files_was_edited(tmp_path, train
     write(tmp_path, train, other)
     other.write_bytes(b"mine = 3\n")
     with pytest.raises(FixError, match=r"data\.py"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
 def test_without_a_fix_there_is_nothing_to_undo(tmp_path):
     with pytest.raises(FixError) as caught:
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert "there is no fix to undo here" in str(caught.value)
     assert "quickfit fix --apply" in str(caught.value)
 
@@ -507,7 +507,7 @@ def test_a_damaged_original_is_not_put_back(tmp_path, train):
     saved = write(tmp_path, train)
     (saved / "0-train.py").write_bytes(b"")
     with pytest.raises(FixError, match="the saved original is damaged; nothing was put back"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
@@ -515,7 +515,7 @@ def test_a_lost_original_is_named(tmp_path, train):
     saved = write(tmp_path, train)
     (saved / "0-train.py").unlink()
     with pytest.raises(FixError, match=r"0-train\.py: the saved original cannot be read"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
@@ -531,7 +531,7 @@ def test_a_damaged_manifest_is_said(tmp_path, train, text):
     saved = write(tmp_path, train)
     (saved / "fix.json").write_text(text)
     with pytest.raises(FixError, match=r"fix\.json: (is damaged|.* is not trusted)"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
@@ -547,7 +547,7 @@ def test_a_damaged_manifest_with_a_seal_is_said(tmp_path, train, facts):
     record = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
     (saved / "fix.json").write_text(json.dumps(record))
     with pytest.raises(FixError, match=r"fix\.json: is damaged"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
@@ -562,7 +562,7 @@ def test_a_hostile_manifest_reads_nothing_from_elsewhere(tmp_path, train, name):
     facts = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
     (saved / "fix.json").write_text(json.dumps(facts))
     with pytest.raises(FixError):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert train.read_bytes() == AFTER
 
 
@@ -577,7 +577,7 @@ def test_a_manifest_that_names_another_file_changes_it_only_where_that_is_as_it_
     facts = trust.sealed(facts, purpose="undo a fix", folder=tmp_path)
     (saved / "fix.json").write_text(json.dumps(facts))
     with pytest.raises(FixError, match=r"theirs\.py: has changed since it was fixed"):
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert theirs.read_bytes() == b"theirs = 1\n"
 
 
@@ -589,7 +589,7 @@ def test_an_undo_that_cannot_write_says_where_the_original_is(tmp_path, train, m
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(FixError) as caught:
-        writing.undo(home=tmp_path)
+        file_changes.undo(home=tmp_path)
     assert "cannot put the original back (No space left on device)" in str(caught.value)
     assert str(saved) in str(caught.value)
     assert train.read_bytes() == AFTER
@@ -613,7 +613,7 @@ def test_owner_and_group_stay_when_root_writes(tmp_path, train):
     write(tmp_path, train)
     facts = train.stat()
     assert (facts.st_uid, facts.st_gid, stat.S_IMODE(facts.st_mode)) == (12345, 54321, 0o640)
-    writing.undo(home=tmp_path)
+    file_changes.undo(home=tmp_path)
     assert (train.stat().st_uid, train.stat().st_gid) == (12345, 54321)
 
 
@@ -666,5 +666,5 @@ def test_the_project_of_named_files_is_where_quickfit_runs_or_the_folder_they_sh
 ):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert writing.project_of(["a.py", "sub/b.py"]) == tmp_path / "here"
-    assert writing.project_of(["../x/a.py", "../x/sub/b.py"]) == tmp_path / "x"
+    assert file_changes.project_of(["a.py", "sub/b.py"]) == tmp_path / "here"
+    assert file_changes.project_of(["../x/a.py", "../x/sub/b.py"]) == tmp_path / "x"
