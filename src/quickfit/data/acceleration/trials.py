@@ -27,6 +27,8 @@ _COUNT_S = 1.0
 _SIZING_S = 0.6
 _FILL_S = 5.0
 _FIRST_SAMPLE, _GROWTH = 8, 4
+# A pass over less than this many batches says little of them.
+_MIN_COUNT = 4
 MIN_ROUNDS, MAX_ROUNDS = 5, 12
 # A chain that needs this much less of the cores is better, unless it is seen to be slower: other
 # programs disturb the clock, and hardly the CPU time.
@@ -107,7 +109,7 @@ def choose_sample(top: Stage) -> Sample:
         runs = [run_pass(dataset) for _ in range(2)]
         wall_s, cpu_s = min(run.wall_s for run in runs), min(run.cpu_s for run in runs)
         is_whole = all(_has_at_most(stage, elements) for stage in sampled_stages(top))
-        is_long = wall_s >= _PASS_S and cpu_s >= _PASS_CPU_S
+        is_long = wall_s >= _PASS_S and cpu_s >= _PASS_CPU_S and runs[0].count >= _MIN_COUNT
         if is_whole or is_long or time.perf_counter() > end_s:
             return Sample(elements, is_whole)
         elements *= _GROWTH
