@@ -13,6 +13,7 @@ import pytest
 
 from quickfit.diagnosis import diagnose
 from quickfit.diagnosis.engine import OWN_ERROR
+from quickfit.report.page import render_page
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -29,7 +30,8 @@ HEALTHY = [f"healthy/{case.name}.{beside}" for case in healthy() for beside in (
 def replayed(name, folder):
     with tarfile.open(HERE / f"{name}.tar.xz") as archive:
         archive.extractall(folder, filter="data")
-    diagnosis = diagnose(folder / "run.qfrun")
+    diagnosis = diagnose(folder / "run.qfrun", with_details=True)
+    assert render_page(diagnosis)
     assert not [n for n in diagnosis.not_checked if n.reason.startswith(OWN_ERROR)]
     return diagnosis
 
