@@ -2,8 +2,8 @@
 
 import textwrap
 
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 
 
 def program_of(source):

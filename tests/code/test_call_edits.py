@@ -2,8 +2,8 @@
 
 import pytest
 
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 
 
 def after(text, change):

@@ -4,13 +4,13 @@ import textwrap
 
 import pytest
 
+from quickfit.code import Program
 from quickfit.code.compile_settings import (
     step_without_eager,
     steps_in_one_call,
     without_xla,
 )
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from quickfit.code import Module
 from quickfit.code.datasets import (
     chain_at,
     chains,
@@ -13,7 +14,6 @@ from quickfit.code.datasets import (
     is_dataset,
     taken_chains,
 )
-from quickfit.code.module import Module
 
 from programs import program_of
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
 from quickfit.code.imports import behind_import, files_run_together, respell_name, spelled_name
-from quickfit.code.module import Module
 
 from programs import program_of
 

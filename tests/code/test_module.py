@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quickfit.code import Module, Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.errors import SourceError
 
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.names import Bindings
 
 

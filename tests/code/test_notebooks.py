@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checking.cases import code_cell, notebook
+from quickfit.code import Program
 from quickfit.code.notebooks import CellError, cell_as_python, read_notebook
-from quickfit.code.program import Program
 from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.code.versions import (
     asks_for_keras2,
     backend,

@@ -4,9 +4,9 @@ import textwrap
 
 import pytest
 
+from quickfit.code import Program
 from quickfit.code.batch_size import Size
 from quickfit.code.edits import apply_edits, is_in_conflict, merge_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 from quickfit.fixing.setting_edits import (
     with_batch,

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.fixing.script_bench import TrialFolders
 from quickfit.fixing.setting_edits import with_steps
 from quickfit.lab.script_trial import started

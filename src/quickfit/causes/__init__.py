@@ -9,8 +9,7 @@ import inspect
 import pkgutil
 
 from quickfit.causes._cause import Cause, example, silence_finding
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.findings import Spotted
 from quickfit.liveness.reason import Mechanism
 

@@ -18,10 +18,10 @@ from quickfit.causes import scanned
 from quickfit.checking.places import Text, told_of, trouble_of
 from quickfit.checking.records import Checked, Told, Trouble
 from quickfit.checking.settings import Choice, Ignores, ignores_of, lines_of
+from quickfit.code import Program
 from quickfit.code.files import decode_python
 from quickfit.code.imports import files_run_together
 from quickfit.code.notebooks import read_notebook
-from quickfit.code.program import Program
 from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 from quickfit.findings import Span, Spotted

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes import catalogue
+from quickfit.code import Program
 from quickfit.code.edits import fix_from_change
-from quickfit.code.program import Program
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import Change, Diagnosis, Finding, Severity

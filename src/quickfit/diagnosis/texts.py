@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 
 from quickfit.causes import catalogue, scanned
+from quickfit.code import Program
 from quickfit.code.edits import fix_from_change
-from quickfit.code.program import Program
 from quickfit.errors import SourceError
 from quickfit.findings import (
     Change,

@@ -10,8 +10,8 @@ from quickfit.causes._shared.dataset_cache import (
     take_before_cache,
     uint8_input,
 )
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 TEXT = """\

@@ -1,8 +1,8 @@
 import pytest
 
 from quickfit.causes._shared.image_decode import resize_first, smaller_decode
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from quickfit.causes.compile.retrace_shapes import detect, traced_once
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 from builders import run

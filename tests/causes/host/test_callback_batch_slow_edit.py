@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes.host.callback_batch_slow.edit import seldom_hook, seldom_lambda, seldom_written
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 CLASS = """\

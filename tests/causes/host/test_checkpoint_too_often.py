@@ -7,8 +7,8 @@ import pytest
 from hand_runs import COMPILED, KERAS, TF, hand_run
 from quickfit.causes.host.callback_batch_slow import detect as detect_slow_callback
 from quickfit.causes.host.checkpoint_too_often import detect, fix, seldom_checkpoint, seldom_save
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 from builders import FIT_LINE, SCRIPT, run, shown_fix

@@ -8,8 +8,8 @@ from quickfit.causes.host.fit_or_compile_in_loop.edit import (
     one_fit,
 )
 from quickfit.causes.host.fit_or_compile_in_loop.history import fit_with_history
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 TEXT = """\

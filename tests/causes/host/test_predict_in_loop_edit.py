@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes.host.predict_in_loop.edit import predictions
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 MODEL = """\

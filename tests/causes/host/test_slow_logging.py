@@ -7,8 +7,8 @@ import pytest
 from hand_runs import COMPILED_CALL, NATIVE, hand_run
 from quickfit.causes import catalogue
 from quickfit.causes.host.slow_logging import CAUSE, changes, detect
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.errors import SignalMissing
 from quickfit.findings import Finding, FixClass, Gain, Location
 

@@ -9,8 +9,8 @@ from quickfit.causes.host.sync_each_step.edit_values import (
     values_at_once,
 )
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = """\

@@ -6,7 +6,7 @@ import pytest
 
 from hand_runs import COMPILED, METRIC, RESET, TRAIN_ON_BATCH, hand_run
 from quickfit.causes.host.train_on_batch_loop import CAUSE, changes, detect, fix
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import FixClass, Location
 

@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes.host.train_on_batch_loop.edit import fit_for_batches
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 PARTS = """\

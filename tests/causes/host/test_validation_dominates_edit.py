@@ -9,10 +9,9 @@ from quickfit.causes.host.validation_dominates.edit import (
     seldom_loop,
     seldom_validation,
 )
+from quickfit.code import Module, Program
 from quickfit.code.batch_size import larger_validation_batch
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 FIT = "model.fit(x, y, epochs=n, validation_data=(a, b))\n"

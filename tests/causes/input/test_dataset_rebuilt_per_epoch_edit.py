@@ -1,8 +1,8 @@
 import pytest
 
 from quickfit.causes.input.dataset_rebuilt_per_epoch.edit import built_once
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 

@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes.input.float64_data.edit import single_data, single_policy
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 

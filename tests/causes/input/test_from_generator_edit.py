@@ -3,8 +3,8 @@
 import pytest
 
 from quickfit.causes.input.from_generator.edit import arrays_to_dataset
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 
 ROWS = """\
 import numpy as np

@@ -1,8 +1,8 @@
 import pytest
 
 from quickfit.causes.input.map_not_vectorised.edit import batch_first
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = "import tensorflow as tf\n"

@@ -3,8 +3,8 @@
 import pytest
 
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 HEAD = """\

@@ -6,9 +6,8 @@ import pytest
 
 from quickfit.causes.input.py_generator_input.edit_image_data_generator import image_data_generator
 from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_dataset
+from quickfit.code import Module, Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 TEXT = """\

@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 BEFORE = """\

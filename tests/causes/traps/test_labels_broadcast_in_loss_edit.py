@@ -10,8 +10,8 @@ from quickfit.causes.traps.labels_broadcast_in_loss.edit import (
     only_model,
     pooled_head,
 )
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 
 LIST, COLUMN = [None], [None, 1]
 

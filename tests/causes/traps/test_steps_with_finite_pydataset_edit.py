@@ -9,8 +9,8 @@ from quickfit.causes.traps.steps_with_finite_pydataset.edit import (
     endless_generator,
     repeated_data,
 )
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 

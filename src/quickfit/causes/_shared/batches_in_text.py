@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from quickfit.causes._shared.generators import FLOWS, endless, endless_chain
+from quickfit.code import Module
 from quickfit.code.calls import assigned_to_self, default_of_parameter, position_of_parameter
 from quickfit.code.datasets import (
     BATCHING,
@@ -20,7 +21,6 @@ from quickfit.code.datasets import (
     taken_chains,
 )
 from quickfit.code.keras_models import Feed
-from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program, is_among, is_same_thing
 from quickfit.code.syntax import argument, name_of, own_nodes, parameter_names

@@ -12,9 +12,9 @@ from quickfit.causes._shared.dataset_chains import (
     part_of,
     reordered,
 )
+from quickfit.code import Module
 from quickfit.code.datasets import PASSING, READS_ALL, LocalChain, chain_at, chain_of
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binding_in_block,
     only_binding,

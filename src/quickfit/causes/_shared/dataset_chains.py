@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
+from quickfit.code import Module
 from quickfit.code.datasets import ChainStep, LocalChain, chain_at
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     may_bind,
     reads_of_assignment,

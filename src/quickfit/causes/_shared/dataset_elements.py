@@ -6,12 +6,11 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from quickfit.code import Module, Program
 from quickfit.code.calls import default_of_parameter, position_of_parameter
 from quickfit.code.conditions import Reach
 from quickfit.code.datasets import MAPPING, ONLY_OF_DATASETS, SAME_ELEMENTS, Chain, Stage, chains
 from quickfit.code.keras_models import Feed, feeds, fittings
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Function, argument, keyword_value, own_nodes
 from quickfit.code.values import (
     UNKNOWN,

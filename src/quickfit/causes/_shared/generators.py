@@ -6,9 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from quickfit.causes._shared.generator_flow import ERROR, Walk
+from quickfit.code import Module, Program
 from quickfit.code.datasets import ENDING, Chain, Stage, chains_of, taken_chains
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, own_nodes
 from quickfit.code.values import Group, Instance, Literal, Made, Routine, Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.scopes import reads_of_assignment, target_of, value_of_statement
 from quickfit.code.syntax import name_of
 from quickfit.findings import Change, Edit, FixClass

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from quickfit.code import Module, Program
 from quickfit.code.calls import position_of_parameter
 from quickfit.code.keras_models import is_model_value
-from quickfit.code.module import Module
 from quickfit.code.names import Binding
-from quickfit.code.program import Program
 from quickfit.code.syntax import FUNCTIONS, argument, name_of
 from quickfit.code.values import Instance, Literal, Made, Member, Routine, Value
 from quickfit.findings import Edit

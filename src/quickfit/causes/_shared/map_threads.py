@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from quickfit.code import Module
 from quickfit.code.datasets import method_call_at
-from quickfit.code.module import Module
 from quickfit.code.scopes import target_of, value_of_statement
 from quickfit.code.syntax import argument
 from quickfit.findings import Change, Edit, FixClass

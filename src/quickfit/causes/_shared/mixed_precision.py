@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from quickfit.code import Module, Program
 from quickfit.code.imports import files_run_together
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, name_of, own_nodes
 from quickfit.code.values import Literal, Made, Value
 from quickfit.errors import SourceError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import name_of, own_nodes
 from quickfit.code.values import (
     Class,

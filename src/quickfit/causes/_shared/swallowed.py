@@ -9,8 +9,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from quickfit.causes._shared.generators import endless_of, goes_round, goes_round_on, is_generator
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import Function, name_of
 from quickfit.code.values import External
 from quickfit.findings import Span

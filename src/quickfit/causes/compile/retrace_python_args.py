@@ -33,11 +33,10 @@ from dataclasses import dataclass
 
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.train_loops.compiled_steps import hoisted_function
+from quickfit.code import Module, Program
 from quickfit.code.compiled_functions import is_made_here, is_method, wrapping_lines
 from quickfit.code.constants import PythonNumbers
 from quickfit.code.graph_code import GraphCode, argument_for_parameter, is_graph_path
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import dotted, import_path, reads, writes
 from quickfit.code.syntax import Def
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom

@@ -36,8 +36,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from quickfit.causes._cause import Cause
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,

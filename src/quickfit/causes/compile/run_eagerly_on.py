@@ -28,13 +28,12 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.large_node import loop_part
+from quickfit.code import Module, Program
 from quickfit.code.calls import unpack_keyword_dicts
 from quickfit.code.compile_settings import EAGER_SETTERS, RUN_EAGERLY, step_without_eager
 from quickfit.code.conditions import has_other_way, is_for_looking, is_for_tests, never_runs
 from quickfit.code.imports import files_run_together
 from quickfit.code.lines import call_on_line, line_of_call
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of, own_nodes
 from quickfit.code.values import Literal, Routine
 from quickfit.errors import SourceError

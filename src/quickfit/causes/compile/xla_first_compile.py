@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from quickfit import units
 from quickfit.causes._cause import Cause
+from quickfit.code import Program
 from quickfit.code.compile_settings import without_xla
-from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason

@@ -26,11 +26,10 @@ from __future__ import annotations
 import ast
 
 from quickfit.causes._cause import Cause, example
+from quickfit.code import Module, Program
 from quickfit.code.constants import WrittenConstant, find_constant
 from quickfit.code.lines import calls_named, line_of_call
 from quickfit.code.loops import modulo_of, put_under_test, turn_test
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import call_at
 from quickfit.code.syntax import called_name, is_open, keyword_value
 from quickfit.findings import Change, Edit, Evidence, Finding, Fix, FixClass, Location, Symptom

@@ -35,9 +35,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.code import Module, Program
 from quickfit.code.loops import put_under_test
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import (

@@ -27,12 +27,11 @@ from collections.abc import Iterator
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause
+from quickfit.code import Module, Program
 from quickfit.code.batch_size import Size, larger_batch
 from quickfit.code.compile_settings import steps_in_one_call
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.keras_models import model_of
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom

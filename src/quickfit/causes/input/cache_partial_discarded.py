@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cache_before_repeat, take_before_cache
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import (

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.image_decode import resize_first
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import cache_use

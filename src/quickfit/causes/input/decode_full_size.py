@@ -41,7 +41,7 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.image_decode import smaller_decode
 from quickfit.causes._shared.own_example import picture_size, with_own_sizes
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import (
     MIN_GAIN,
     Change,

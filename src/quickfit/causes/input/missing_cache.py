@@ -32,7 +32,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_cache import cached, cached_as_bytes, cached_before_shuffle
 from quickfit.causes._shared.own_example import with_own_sizes
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.caching import CachePoint, cache_point, free_bytes, gain_if_kept, passes

@@ -28,11 +28,10 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.dataset_elements import steps
 from quickfit.causes._shared.map_threads import parallel_call, parallel_map
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Stage as Mapping
 from quickfit.code.datasets import chains
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open
 from quickfit.findings import (
     MIN_GAIN,

@@ -31,10 +31,9 @@ from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.dataset_chains import shuffle_first
 from quickfit.causes._shared.dataset_elements import steps
 from quickfit.causes._shared.own_example import with_own_sizes
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Chain, chains
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument
 from quickfit.findings import (
     MIN_GAIN,

@@ -32,9 +32,8 @@ from quickfit import units
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.dataset_chains import shuffle_first
 from quickfit.causes._shared.own_example import with_own_sizes
+from quickfit.code import Module, Program
 from quickfit.code.datasets import chain_at
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import only_binding, reads_in_file, value_of_statement
 from quickfit.code.syntax import argument
 from quickfit.findings import MIN_GAIN, Change, Edit, Evidence, Finding, Fix, FixClass, Symptom

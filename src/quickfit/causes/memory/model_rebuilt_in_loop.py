@@ -39,11 +39,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.causes._cause import Cause, example, running_out
+from quickfit.code import Module, Program
 from quickfit.code.conditions import conditions_around, is_for_tests, never_runs
 from quickfit.code.keras_models import is_model
 from quickfit.code.loops import Turns, count_turns, is_many, is_new_in_turn, turns_around
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.code.values import Made
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom

@@ -39,11 +39,10 @@ from dataclasses import dataclass
 
 from quickfit.causes._cause import Cause, running_out
 from quickfit.causes._shared.train_loops.steps_in_text import COMPILES, compiles, is_over_dataset
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.keras_models import is_model
 from quickfit.code.loops import COMPREHENSIONS, Turns, is_many, turns_around
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import FUNCTIONS, LOOPS, Function, name_of
 from quickfit.findings import Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals

@@ -59,12 +59,11 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause, silence_finding
 from quickfit.causes._shared.generators import goes_round_on
 from quickfit.causes._shared.swallowed import Skip, head, is_for_training, skips, tells, written
+from quickfit.code import Module, Program
 from quickfit.code.lines import (
     is_in_generator,
     loop_without_yield,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of, own_nodes
 from quickfit.code.values import Computed, Item, Made, Member
 from quickfit.findings import (

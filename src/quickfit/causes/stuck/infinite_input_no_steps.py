@@ -34,11 +34,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, silence_finding
 from quickfit.causes._shared.generators import Endless, endless_input
+from quickfit.code import Module, Program
 from quickfit.code.calls import unpack_keyword_dicts
 from quickfit.code.keras_models import Feed, feeds, fittings, is_missing
 from quickfit.code.lines import is_endless
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.values import Instance
 from quickfit.code.versions import uses_legacy_keras
 from quickfit.findings import (

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.causes._shared.dataset_elements import Step, consumers, steps
+from quickfit.code import Module, Program
 from quickfit.code.conditions import Reach
 from quickfit.code.datasets import (
     MAPPING,
@@ -42,8 +43,6 @@ from quickfit.code.datasets import (
 )
 from quickfit.code.keras_models import Feed
 from quickfit.code.loops import repeating_loop
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Function, argument, own_nodes
 from quickfit.code.values import Frame, Made
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom

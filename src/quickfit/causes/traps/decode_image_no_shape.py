@@ -29,9 +29,8 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_elements import is_traced, origins, tensor_of
+from quickfit.code import Module, Program
 from quickfit.code.edits import with_keyword
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open
 from quickfit.code.values import Made
 from quickfit.code.versions import is_version_guarded

@@ -28,10 +28,9 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_elements import consumers
+from quickfit.code import Module, Program
 from quickfit.code.datasets import DROP_REMAINDER_AT, chains
 from quickfit.code.keras_models import Feed
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument
 from quickfit.findings import Change, Effect, FixClass, Span, Spotted, Symptom
 

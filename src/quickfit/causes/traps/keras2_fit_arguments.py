@@ -30,9 +30,8 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.keras_objects import is_models
+from quickfit.code import Module, Program
 from quickfit.code.edits import remove_keywords
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, name_of, own_nodes
 from quickfit.code.values import Instance
 from quickfit.code.versions import is_version_guarded, uses_legacy_keras

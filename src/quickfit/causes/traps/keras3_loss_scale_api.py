@@ -46,8 +46,7 @@ from quickfit.causes._shared.keras_objects import (
     wrapping,
 )
 from quickfit.causes._shared.mixed_precision import float16_setting, is_applied, only_applied
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import argument, name_of, receiver_of
 from quickfit.code.values import Instance, Made, Routine, Value
 from quickfit.code.versions import is_version_guarded, uses_legacy_keras

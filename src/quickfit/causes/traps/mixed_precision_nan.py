@@ -31,11 +31,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.mixed_precision import float16_setting
+from quickfit.code import Module, Program
 from quickfit.code.edits import with_keyword
 from quickfit.code.imports import files_run_together
 from quickfit.code.keras_models import MODEL_BASES
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open, keyword_value, own_nodes
 from quickfit.code.values import Class, External, Group, Instance, Literal, Made, Value
 from quickfit.errors import SourceError

@@ -34,9 +34,8 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_elements import Element, origins, tensor_of
 from quickfit.causes._shared.label_names import is_label, names_in
+from quickfit.code import Module, Program
 from quickfit.code.imports import files_run_together
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, keyword_value, name_of
 from quickfit.code.values import (
     Computed,

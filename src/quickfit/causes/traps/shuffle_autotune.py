@@ -26,9 +26,8 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.code import Module, Program
 from quickfit.code.datasets import chains
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument
 from quickfit.code.values import External
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom

@@ -40,10 +40,9 @@ from quickfit.causes._shared.batches_in_text import (
     is_length,
     is_several,
 )
+from quickfit.code import Module, Program
 from quickfit.code.edits import remove_keywords
 from quickfit.code.keras_models import Feed, feeds, fittings
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.values import Literal
 from quickfit.findings import Change, Edit, Effect, FixClass, Span, Spotted, Symptom
 

@@ -57,10 +57,9 @@ from quickfit.causes._shared.swallowed import (
     waits,
     written,
 )
+from quickfit.code import Module, Program
 from quickfit.code.datasets import chains
 from quickfit.code.keras_models import feeds, fittings
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Function, name_of, own_nodes
 from quickfit.code.values import Class, Made, Routine
 from quickfit.errors import SourceError

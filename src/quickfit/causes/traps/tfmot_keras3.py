@@ -35,10 +35,9 @@ import re
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
+from quickfit.code import Module, Program
 from quickfit.code.imports import files_run_together
 from quickfit.code.keras_models import is_model_value
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.code.values import Instance, Made, Parameter, Value
 from quickfit.code.versions import is_version_guarded, uses_legacy_keras

@@ -50,9 +50,8 @@ from quickfit.causes._shared.mixed_precision import (
     is_on_its_way,
     steps,
 )
+from quickfit.code import Module, Program
 from quickfit.code.keras_models import MODEL_BASES
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import is_open, keyword_value
 from quickfit.code.values import Instance, Made, Member, Value
 from quickfit.code.versions import uses_legacy_keras

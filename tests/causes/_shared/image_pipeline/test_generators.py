@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset
+from quickfit.code import Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.program import Program
 from quickfit.findings import FixClass
 
 HEAD = """\

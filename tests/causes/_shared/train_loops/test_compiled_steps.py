@@ -7,8 +7,8 @@ import pytest
 from quickfit.causes._shared.train_loops.compiled_steps import compiled_step, hoisted_function
 from quickfit.causes.compile.missing_tf_function.edit import extracted_step
 from quickfit.causes.compile.retrace_python_args import Argument, tensor_argument
+from quickfit.code import Module
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
 from quickfit.findings import FixClass
 
 IN_LOOP = """\

@@ -20,8 +20,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     Plan,
     code,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import Def, parameter_names, parse_code
 from quickfit.findings import Change, Edit
 

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterable
 
 from quickfit.causes._shared.image_pipeline.values import Line
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.syntax import parse_code
 
 # Lines are up to this long, the indentation of a function and of a method left aside.

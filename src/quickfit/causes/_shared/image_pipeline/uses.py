@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quickfit.causes._shared.image_pipeline.values import NotRecognisedError, code, number
+from quickfit.code import Module, Program
 from quickfit.code.edits import apply_edits
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Def, parse_code
 from quickfit.findings import Edit
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.syntax import Def, parameter_names
 
 # The number of an item among all items, in expressions of one item.

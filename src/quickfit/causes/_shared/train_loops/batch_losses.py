@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.batch_slices import is_bar
+from quickfit.code import Module
 from quickfit.code.edits import call_code
 from quickfit.code.loops import indent_unit
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     Scope,
     binders_in_file,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

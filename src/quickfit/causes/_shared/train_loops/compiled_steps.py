@@ -6,6 +6,7 @@ import ast
 import textwrap
 from collections.abc import Sequence
 
+from quickfit.code import Module
 from quickfit.code.compiled_functions import (
     changes_trainable,
     classes_derived_from,
@@ -14,7 +15,6 @@ from quickfit.code.compiled_functions import (
     is_same_object,
 )
 from quickfit.code.graph_code import GraphCode
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from quickfit.code import Module, Program
 from quickfit.code.datasets import is_dataset
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Function, name_of, own_nodes
 from quickfit.code.values import Class, Made, Routine, Value
 

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 from enum import IntEnum
 
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.scopes import imported_from_project
 from quickfit.code.syntax import Def, called_name, name_of
 

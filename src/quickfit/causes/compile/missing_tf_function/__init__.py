@@ -49,6 +49,7 @@ from quickfit.causes.compile.missing_tf_function.edit import (
     render_step,
 )
 from quickfit.causes.compile.missing_tf_function.text import eager_steps
+from quickfit.code import Module, Program
 from quickfit.code.compiled_functions import (
     function_around,
     is_a_step,
@@ -58,8 +59,6 @@ from quickfit.code.compiled_functions import (
 )
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import module_alias
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.findings import (
     MIN_GAIN,
     Change,

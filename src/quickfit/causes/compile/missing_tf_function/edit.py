@@ -16,6 +16,7 @@ from quickfit.causes._shared.train_loops.compiled_steps import (
     note_of,
     placed,
 )
+from quickfit.code import Module
 from quickfit.code.compiled_functions import (
     changes_trainable_in,
     classes_derived_from,
@@ -26,7 +27,6 @@ from quickfit.code.compiled_functions import (
     python_only,
 )
 from quickfit.code.graph_code import GraphCode
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     Scope,
     first_reads,

@@ -12,9 +12,8 @@ from quickfit.causes._shared.train_loops.steps_in_text import (
     tapes,
     updates,
 )
+from quickfit.code import Module, Program
 from quickfit.code.loops import Turns, is_many, turns_around
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of, own_nodes
 from quickfit.code.values import Routine
 

@@ -39,7 +39,7 @@ from quickfit.causes.host.callback_batch_slow.edit import (
     seldom_lambda,
     seldom_written,
 )
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import SAVERS, is_saving, saves_per_step_s, validation

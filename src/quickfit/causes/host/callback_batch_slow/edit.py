@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from quickfit.causes._shared.train_loops.training_effects import Effect, effect
+from quickfit.code import Module, Program
 from quickfit.code.loops import indent_unit, put_under_test
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import only_value_in_file, reads_in_file
 from quickfit.code.syntax import called_name, is_open, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass

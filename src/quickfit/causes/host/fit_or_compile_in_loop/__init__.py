@@ -40,10 +40,9 @@ from quickfit.causes.host.fit_or_compile_in_loop.edit import (
 )
 from quickfit.causes.host.fit_or_compile_in_loop.history import fit_with_history
 from quickfit.causes.host.fit_or_compile_in_loop.text import refits
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.lines import calls_around, is_run_often
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.compiled_steps import placed
+from quickfit.code import Module
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.constants import PythonNumbers
 from quickfit.code.edits import call_code, code_with_replaced
 from quickfit.code.graph_code import argument_for_parameter
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

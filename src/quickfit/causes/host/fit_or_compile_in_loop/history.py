@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.batch_losses import is_harmless, leaves, metric_keys
 from quickfit.causes.host.fit_or_compile_in_loop.edit import epochs_of, fit_code, method_at
+from quickfit.code import Module
 from quickfit.code.datasets import is_surely_dataset
 from quickfit.code.loops import indent_unit
-from quickfit.code.module import Module
 from quickfit.code.scopes import dotted, is_read_after, nodes_in_scope, reads, writes
 from quickfit.findings import Change, FixClass
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.causes._shared.keras_objects import is_one_row
+from quickfit.code import Module, Program
 from quickfit.code.conditions import conditions_around, decide_condition
 from quickfit.code.keras_models import model_of
 from quickfit.code.loops import (
@@ -17,8 +18,6 @@ from quickfit.code.loops import (
     is_many,
     turns_around,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of
 
 # Two phases of training, or three, are no loop.

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.keras_objects import is_one_row
 from quickfit.causes.host.predict_in_loop.edit import predictions
+from quickfit.code import Module, Program
 from quickfit.code.conditions import draws, is_for_tests, never_runs, shows_live, waits_for_someone
 from quickfit.code.keras_models import model_of
 from quickfit.code.loops import (
@@ -42,8 +43,6 @@ from quickfit.code.loops import (
     is_many,
     turns_around,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import LOOPS, argument, name_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from quickfit.code import Module, Program
 from quickfit.code.arrays import bindings_near, changes_in_place, is_array, is_new_axis
 from quickfit.code.batch_size import has_fixed_size
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import call_at
 from quickfit.code.syntax import Def, called_name, is_open, name_of, names_in
 from quickfit.findings import Change, Edit, FixClass

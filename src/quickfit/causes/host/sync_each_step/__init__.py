@@ -46,9 +46,8 @@ from quickfit.causes.host.sync_each_step.edit_values import (
     values_at_once,
 )
 from quickfit.causes.host.sync_each_step.text import handed_reads, step_reads
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Effect, Evidence, Finding, Fix, FixClass, Spotted, Symptom
 from quickfit.signals import Signals

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quickfit.code import Module
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.edits import code_with_replaced
 from quickfit.code.graph_code import GraphCode, argument_for_parameter
 from quickfit.code.loops import indent_unit, modulo_of
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

@@ -16,10 +16,10 @@ from quickfit.causes._shared.train_loops.step_values import (
     step_tensors,
     waits_for,
 )
+from quickfit.code import Module
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.graph_code import argument_for_parameter
 from quickfit.code.loops import indent_unit, put_under_test
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

@@ -15,11 +15,10 @@ from quickfit.causes._shared.train_loops.steps_in_text import (
     tapes,
     updates,
 )
+from quickfit.code import Module, Program
 from quickfit.code.calls import is_first_parameter, position_of_parameter
 from quickfit.code.loops import is_many, turns_around
-from quickfit.code.module import Module
 from quickfit.code.names import Binding
-from quickfit.code.program import Program
 from quickfit.code.syntax import LOOPS, Function, argument, name_of
 
 READS = ("numpy", "item", "float", "int")

@@ -33,11 +33,10 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.causes.host.train_on_batch_loop.edit import MEMORY, fit_for_batches
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.keras_models import model_of
 from quickfit.code.loops import is_many, turns_around
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.errors import FixError, SignalMissing
 from quickfit.findings import (

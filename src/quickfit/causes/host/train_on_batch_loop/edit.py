@@ -33,9 +33,9 @@ from quickfit.causes.host.train_on_batch_loop.loop_body import (
     means_of,
     tail_of,
 )
+from quickfit.code import Module
 from quickfit.code.datasets import is_shuffled, is_surely_dataset
 from quickfit.code.edits import call_code, code_with_replaced
-from quickfit.code.module import Module
 from quickfit.code.scopes import dotted, is_read_after, only_value, reads, scope_of, writes
 from quickfit.code.syntax import parse_code
 from quickfit.findings import Change, Edit, FixClass

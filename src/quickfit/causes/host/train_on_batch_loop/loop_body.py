@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.batch_losses import Results
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

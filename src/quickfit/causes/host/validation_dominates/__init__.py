@@ -32,8 +32,8 @@ from quickfit.causes.host.validation_dominates.edit import (
     seldom_loop,
     seldom_validation,
 )
+from quickfit.code import Program
 from quickfit.code.batch_size import larger_validation_batch
-from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import Validation, validation

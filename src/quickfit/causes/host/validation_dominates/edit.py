@@ -6,10 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from quickfit.causes._shared.train_loops.training_effects import Effect, effect
+from quickfit.code import Module, Program
 from quickfit.code.constants import find_constant
 from quickfit.code.loops import put_under_test, turn_test
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import binders_in_file, call_at, reads_in_file
 from quickfit.code.syntax import called_name, keyword_value, name_of
 from quickfit.findings import Change, FixClass

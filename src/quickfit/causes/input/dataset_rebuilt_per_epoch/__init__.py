@@ -34,7 +34,7 @@ from quickfit.causes._cause import Cause, example
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.causes.input.dataset_rebuilt_per_epoch.edit import built_once
 from quickfit.causes.input.dataset_rebuilt_per_epoch.run import Rebuilt, between_epochs_s, rebuilt
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.errors import SignalMissing
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals

@@ -8,8 +8,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from quickfit.code import Module
 from quickfit.code.datasets import METHODS
-from quickfit.code.module import Module
 from quickfit.code.scopes import may_bind, only_binding, parameters, target_of, value_of_statement
 from quickfit.code.syntax import name_of
 from quickfit.findings import Change, Edit, FixClass

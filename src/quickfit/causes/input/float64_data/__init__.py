@@ -30,7 +30,7 @@ from __future__ import annotations
 from quickfit.causes._cause import Cause
 from quickfit.causes.input.float64_data.edit import single_data, single_policy
 from quickfit.causes.input.float64_data.run import asking_line, compute_s, products
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain

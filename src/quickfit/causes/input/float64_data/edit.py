@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from enum import Enum
 
+from quickfit.code import Module, Program
 from quickfit.code.arrays import bindings_near
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import call_at, imported_from_project
 from quickfit.code.syntax import called_name, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass

@@ -48,9 +48,8 @@ from quickfit.causes._shared.image_pipeline.generators import generator_to_datas
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.causes.input.from_generator.edit import arrays_to_dataset
 from quickfit.causes.input.from_generator.text import file_generators
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.findings import (
     Change,
     Effect,

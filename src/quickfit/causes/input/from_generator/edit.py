@@ -21,8 +21,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     code,
     number,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, FixClass
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.causes._shared.python_work import Work, call_work, work
+from quickfit.code import Module, Program
 from quickfit.code.loops import loops_of
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, name_of, own_nodes
 from quickfit.code.values import Instance, Made, Routine, Value
 

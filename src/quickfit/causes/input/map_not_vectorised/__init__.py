@@ -31,7 +31,7 @@ import re
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
 from quickfit.causes._shared.own_example import with_own_sizes
 from quickfit.causes.input.map_not_vectorised.edit import batch_first
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 from quickfit.causes._shared.dataset_chains import reordered
+from quickfit.code import Module
 from quickfit.code.datasets import PASSING, ChainStep, LocalChain, chain_at
-from quickfit.code.module import Module
 from quickfit.code.scopes import binding_in_block, only_binding, value_of_statement
 from quickfit.code.syntax import argument, is_docstring
 from quickfit.findings import Change, Edit, FixClass

@@ -44,7 +44,7 @@ from __future__ import annotations
 from quickfit import units
 from quickfit.causes._cause import Cause
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import Work, gain, is_at_least, predicted_step_s

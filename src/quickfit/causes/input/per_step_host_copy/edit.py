@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.train_loops.step_values import functions_reached, is_compiled
+from quickfit.code import Module
 from quickfit.code.arrays import changes_in_place
 from quickfit.code.compiled_functions import calls_of
 from quickfit.code.graph_code import argument_for_parameter
-from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binders,
     dotted,

@@ -47,7 +47,7 @@ from quickfit.causes._shared.image_pipeline.generators import generator_to_datas
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.causes.input.py_generator_input.edit_image_data_generator import image_data_generator
 from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_dataset
-from quickfit.code.program import Program
+from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s, share_interval

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.image_pipeline.layout import fitted, quoted
 from quickfit.causes._shared.map_threads import tensorflow_code
-from quickfit.code.module import Module
+from quickfit.code import Module
 from quickfit.code.scopes import (
     binding_in_block,
     name_scope_of,

@@ -36,8 +36,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     assignment,
     code,
 )
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import Def, is_docstring, parameter_names, parse_expression
 from quickfit.findings import Change, Edit, FixClass
 

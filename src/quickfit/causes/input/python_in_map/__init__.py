@@ -45,9 +45,8 @@ from quickfit.causes._shared.image_pipeline.generators import installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_map, with_own_sizes
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
 from quickfit.causes.input.python_in_map.text import python_maps as python_calls
+from quickfit.code import Module, Program
 from quickfit.code.conditions import is_for_tests, never_runs
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,

@@ -30,9 +30,8 @@ from quickfit.causes._shared.image_pipeline.values import (
 )
 from quickfit.causes._shared.map_threads import parallel_map
 from quickfit.causes.input.python_in_map.numpy_operations import Operations
+from quickfit.code import Module, Program
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, Edit, FixClass
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.dataset_elements import mapping
 from quickfit.causes._shared.python_work import Work, work
+from quickfit.code import Module, Program
 from quickfit.code.datasets import BATCHING, Stage, chains
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import Function, argument
 from quickfit.code.values import Routine
 

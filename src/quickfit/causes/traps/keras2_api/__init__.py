@@ -37,8 +37,7 @@ from quickfit.causes._cause import Cause
 from quickfit.causes.traps.keras2_api.file_names import refused_names
 from quickfit.causes.traps.keras2_api.tables import Gone
 from quickfit.causes.traps.keras2_api.text import gone_arguments, gone_members, gone_names
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import name_of
 from quickfit.code.versions import is_version_guarded, uses_legacy_keras
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom

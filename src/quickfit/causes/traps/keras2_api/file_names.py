@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.causes._shared.keras_objects import is_models
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of
 from quickfit.code.values import Computed, Literal, Made, Value
 from quickfit.findings import Edit

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from quickfit.causes._shared.keras_objects import is_models, is_optimizer
 from quickfit.causes.traps.keras2_api.tables import LAST_NAMES, STILL_THERE, Gone, gone
+from quickfit.code import Module, Program
 from quickfit.code.datasets import is_dataset
 from quickfit.code.edits import remove_keywords, rename_keyword
 from quickfit.code.imports import imported_names, respell_name, spelled_name, usual_name
 from quickfit.code.keras_models import MODEL_BASES
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import is_open, name_of
 from quickfit.code.values import Instance, Made, Routine, Value
 from quickfit.findings import Edit

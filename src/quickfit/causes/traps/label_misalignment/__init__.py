@@ -31,9 +31,8 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause
 from quickfit.causes.traps.label_misalignment.lineage import Parting
 from quickfit.causes.traps.label_misalignment.text import ZIP, disorder, partings
+from quickfit.code import Module, Program
 from quickfit.code.datasets import Stage
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.findings import Effect, Spotted, Symptom
 
 

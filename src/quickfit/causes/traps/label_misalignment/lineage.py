@@ -7,10 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from quickfit.code import Module, Program
 from quickfit.code.calls import position_of_parameter
-from quickfit.code.module import Module
 from quickfit.code.names import Binding, Bindings
-from quickfit.code.program import Program
 from quickfit.code.syntax import (
     FUNCTIONS,
     Function,

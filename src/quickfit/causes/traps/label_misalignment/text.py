@@ -17,10 +17,9 @@ from quickfit.causes.traps.label_misalignment.lineage import (
     place,
     shortened,
 )
+from quickfit.code import Module, Program
 from quickfit.code.datasets import Chain, Stage, chains_in, frames_of, given_for
 from quickfit.code.keras_models import fittings
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.syntax import argument, name_of
 from quickfit.code.values import Frame, Literal
 

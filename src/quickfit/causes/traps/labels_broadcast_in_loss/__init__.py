@@ -55,8 +55,7 @@ from quickfit.causes.traps.labels_broadcast_in_loss.edit import (
     repaired,
 )
 from quickfit.causes.traps.labels_broadcast_in_loss.text import Mismatch, mismatches
-from quickfit.code.module import Module
-from quickfit.code.program import Program
+from quickfit.code import Module, Program
 from quickfit.code.shapes.layers import SEQUENTIAL, last_dense, layers_of
 from quickfit.code.shapes.shape import shape_text
 from quickfit.code.syntax import argument, keyword_value

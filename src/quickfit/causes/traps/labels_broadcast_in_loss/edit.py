@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from quickfit.code import Module, Program
 from quickfit.code.arrays import bindings_near
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.scopes import reads_in_file
 from quickfit.code.syntax import argument, called_name, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from quickfit.code import Module, Program
 from quickfit.code.keras_models import is_model_value
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.shapes.calls import Env, Question, argument_shapes
 from quickfit.code.shapes.layers import shape_after_model
 from quickfit.code.shapes.shape import Array, Parts, Shape, Side, Stream, Table, Thing, as_array

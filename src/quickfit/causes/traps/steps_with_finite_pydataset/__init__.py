@@ -51,9 +51,8 @@ from quickfit.causes.traps.steps_with_finite_pydataset.epochs import (
     epochs_of,
     leaves_last_batch,
 )
+from quickfit.code import Module, Program
 from quickfit.code.keras_models import Feed, feeds, fittings
-from quickfit.code.module import Module
-from quickfit.code.program import Program
 from quickfit.code.versions import uses_legacy_keras
 from quickfit.findings import (
     Change,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from quickfit.code import Module
 from quickfit.code.edits import remove_keywords
 from quickfit.code.loops import put_under_head
-from quickfit.code.module import Module
 from quickfit.code.scopes import binders_in_file, call_at, reads_in_file
 from quickfit.code.syntax import called_name, is_open, keyword_value
 from quickfit.findings import Change, Edit, FixClass
