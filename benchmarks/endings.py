@@ -58,7 +58,7 @@ ENDINGS = {
 # As in the script.
 STEPS, ENDS_AT = 40, 25
 LIMIT_STEPS, LIMIT_TIME = 30, "5s"
-PATIENCE_S = 120.0
+PATIENCE_S = 400.0
 # What no report may say of these runs, and of those that train.
 FALSE = (
     "damaged",

@@ -1,7 +1,7 @@
 """Is a script the same with and without quickfit, and as fast?
 
     python benchmarks/harmless.py [--times 20] [--beside 2] [--tf] [--only CASE …]
-    python benchmarks/harmless.py --epochs 200 [--times 5] [--beside 2]
+    python benchmarks/harmless.py --epochs 200 [--steps 125] [--times 5] [--beside 2]
 
 Every odd script of `tests/scripts/odd` is run by Python and by the command `quickfit run`, in turns
 and beside `--beside` processes that keep a core busy each. Compared are stdout, stderr without
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ODD = ROOT / "tests" / "scripts" / "odd"
 STDIN = b"one\ntwo\nthree\nfour\n"
 TF = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""}
-TIMEOUT_S = 300.0
+TIMEOUT_S = 1200.0
 SHADOWS = ("json", "threading", "queue", "random", "typing")
 FIT = """
 import sys, time
@@ -42,14 +42,15 @@ import numpy as np
 import keras, tensorflow as tf
 
 keras.utils.set_random_seed(1)
-data = np.zeros((4000, 8), "float32"), np.zeros((4000, 1), "float32")
-batches = tf.data.Dataset.from_tensor_slices(data).shuffle(4000).batch(32)
+epochs, count = int(sys.argv[1]), 32 * int(sys.argv[2])
+data = np.zeros((count, 8), "float32"), np.zeros((count, 1), "float32")
+batches = tf.data.Dataset.from_tensor_slices(data).shuffle(count).batch(32)
 batches = batches.map(lambda x, y: (x + 1.0, y), num_parallel_calls=2).prefetch(2)
 model = keras.Sequential([keras.layers.Dense(16), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 ends = [time.perf_counter()]
 end = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(time.perf_counter()))
-model.fit(batches, epochs=int(sys.argv[1]) + 1, verbose=0, callbacks=[end])
+model.fit(batches, epochs=epochs + 1, verbose=0, callbacks=[end])
 print([after - before for before, after in zip(ends[1:], ends[2:])])
 """
 
@@ -185,10 +186,11 @@ def _show(case: Case, plain: Outcome, other: Outcome) -> None:
             print(f"{case.name}: {name}\n  without: {one!r:.600}\n  with:    {two!r:.600}")
 
 
-def time_epochs(epochs: int, times: int, folder: Path) -> None:
+def time_epochs(epochs: int, steps: int, times: int, folder: Path) -> None:
     """Time a short `fit` with and without quickfit in turns."""
     quickfit = command(folder / "bin")
-    case = Case("fit", ("fit.py", str(epochs)), env=tuple(TF.items()), files=(("fit.py", FIT),))
+    words = ("fit.py", str(epochs), str(steps))
+    case = Case("fit", words, env=tuple(TF.items()), files=(("fit.py", FIT),))
     ratios: list[float] = []
     longest = {"without": 0.0, "with": 0.0}
     for number in range(times):
@@ -200,7 +202,8 @@ def time_epochs(epochs: int, times: int, folder: Path) -> None:
             took[way] = sum(epochs_s)
             longest[way] = max(longest[way], *epochs_s)
             whole_s = time.perf_counter() - began_s
-            print(f"{way}: {took[way]:.2f} s of {whole_s:.1f} s, longest {max(epochs_s):.2f} s")
+            ends = ", ".join(f"{epoch_s:.2f}" for epoch_s in sorted(epochs_s)[-5:])
+            print(f"{way}: {took[way]:.2f} s of {whole_s:.1f} s, longest {ends} s", flush=True)
         ratios.append(took["with"] / took["without"])
     found = interval(ratios)
     print(f"{epochs} epochs, {times} pairs: with / without = {found.mean:.3f}")
@@ -216,10 +219,11 @@ def main() -> int:
     parser.add_argument("--tf", action="store_true", help="the scripts that train, too")
     parser.add_argument("--only", nargs="+", default=[], help="a part of the names")
     parser.add_argument("--epochs", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=125, help="of an epoch that is timed")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, busy_processes(asked.beside):
         if asked.epochs:
-            time_epochs(asked.epochs, asked.times, Path(name))
+            time_epochs(asked.epochs, asked.steps, asked.times, Path(name))
             return 0
         cases = [*cheap_cases(), *(tf_cases() if asked.tf else ())]
         cases = [c for c in cases if not asked.only or any(part in c.name for part in asked.only)]

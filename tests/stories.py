@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.findings import Change, Diagnosis, Edit, FixClass, Gain
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story

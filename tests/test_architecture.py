@@ -20,8 +20,10 @@ MAY_IMPORT = {
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
     "probes": {"recording", "pipeline_model"},
+    "turbo": {"probes", "data", "findings"},
     "launch": {
         "probes",
+        "turbo",
         "recording",
         "diagnosis",
         "report",
@@ -30,7 +32,7 @@ MAY_IMPORT = {
         "liveness",
         "causes",
     },
-    "liveness": {"recording", "findings", "code", "pipeline_model", "signals"},
+    "liveness": {"recording", "findings", "code", "lab", "pipeline_model", "signals"},
     "signals": {"recording", "code", "pipeline_model", "findings", "lab"},
     "account": {"signals", "findings", "recording", "pipeline_model"},
     "causes": {
@@ -49,7 +51,7 @@ MAY_IMPORT = {
     },
     "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
-    "tuning": {"lab", "compression"},
+    "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
@@ -80,6 +82,21 @@ CATCHES_EVERYTHING = {
 PARSES = {
     "code": "it is the one reader",
     "probes/_clauses.py": "inside the user's process, which loads nothing of us but probes",
+}
+# Who may start, signal or fork a process by itself; everyone else asks `lab/child` or `lab/pool`.
+STARTS_PROCESSES = {
+    "lab": "it is the one place",
+    "launch": "the script itself, and what it leaves",
+    "demo/scripts": "scripts of a user",
+}
+_STARTS = {"fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "system", "popen"}
+# Who may name the least gain that counts, or compute an interval from pairs.
+ONE_OF_EACH = {
+    "1.05": {
+        "findings/_records.py": "`MIN_GAIN`",
+        "compression/shrinking/recipes.py": "a margin on what was asked for, not on a gain",
+    },
+    "12.706": {"lab/statistics.py": "the one interval"},
 }
 # Who reads the user's source, and so must ask the one table of dataset methods.
 READS_SOURCE = ("code", "causes")
@@ -189,6 +206,25 @@ def test_only_code_parses_the_users_source(path, tree):
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     lines = [c.lineno for c in calls if ast.unparse(c.func) in ("ast.parse", "tokenize.tokenize")]
     assert not lines, f"lines {lines}: ask quickfit.code.module"
+
+
+@every_module
+def test_only_the_laboratory_and_the_launch_run_processes(path, tree):
+    if any(str(path).startswith(allowed) for allowed in STARTS_PROCESSES):
+        return
+    names = {name.split(".")[0] for name in imports_of(tree)}
+    assert not names & {"subprocess", "multiprocessing"}, "ask quickfit.lab.child"
+    calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    direct = [c.lineno for c in calls if ast.unparse(c) in {f"os.{name}" for name in _STARTS}]
+    assert not direct, f"lines {direct}: ask quickfit.lab.child"
+
+
+@every_module
+def test_there_is_one_threshold_of_a_gain_and_one_interval(path, tree):
+    numbers = [n for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    for number, homes in ONE_OF_EACH.items():
+        lines = [n.lineno for n in numbers if n.value == float(number)]
+        assert not lines or str(path) in homes, f"lines {lines}: {number} has a name in lab"
 
 
 def _texts_of(node):

@@ -12,7 +12,7 @@ import pytest
 
 from quickfit.recording import reader
 
-from launch.sessions import clean_env
+from launch.sessions import PATIENCE_S, clean_env
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from endings import (
@@ -62,7 +62,7 @@ def caught(tmp_path_factory):
         env=ENV,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert ran.returncode == 0, ran.stderr
     (folder / "stderr").write_text(ran.stderr)
@@ -97,7 +97,7 @@ def test_a_script_with_every_style_of_loop_has_all_of_them_in_its_recording(tmp_
         env=ENV,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert ran.returncode == 0
     assert list(report_faults(ran.stderr, "fit")) == []

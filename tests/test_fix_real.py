@@ -136,11 +136,13 @@ def test_an_edit_that_hangs_or_takes_all_memory_is_rejected_with_its_reason(home
 def test_results_are_bit_equal_after_a_comment_and_others_after_another_label(home):
     text = script(home, "trains")
     path = str(home / "train.py")
-    setting = Setting(Target(script="train.py"), home, home.with_name("scratch"))
+    scratch = home.with_name("scratch")
+    setting = Setting(Target(script="train.py"), home, scratch, patience_s=PATIENCE_S)
     edits = [text + "# a comment\n", text.replace("> 4)", "> 3)")]
     texts = [{}, {}, *({path: edit.encode()} for edit in edits)]
     before = state_of(home)
-    kept = Prover(setting, Budget(120.0))._keep(texts)
+    prover = Prover(setting, Budget(2000.0))
+    kept = [*prover._keep(texts[:2], cuts=False), *prover._keep(texts[2:], cuts=False)]
     assert [one.failure for one in kept] == [""] * 4
     assert state_of(home) == before
     first, again, comment, label = kept
@@ -170,7 +172,7 @@ def quickfit_fix(home, *words):
         env=clean_env(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES=""),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return done

@@ -12,7 +12,7 @@ from pathlib import Path
 from quickfit.lab.script_trial import started
 from quickfit.launch.target import Target
 
-PATIENCE_S = 60.0
+from launch.sessions import PATIENCE_S
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,15 @@ def make_private_folder(folder: Path, *, exist_ok: bool = True) -> None:
     """Make a folder that only the user may enter, and those above it as far as they are ours.
 
     A `.quickfit` on the way, and what is below it, is taken from others if it was open to them.
+    Where it is a link nothing is made: a cloned folder may bring one, and it leads elsewhere.
 
     Raises:
         OSError: it cannot be made, or is there and must not be.
     """
     ours = [folder, *(f for f in folder.parents if ".quickfit" in f.parts)]
+    for one in ours:
+        if ".quickfit" in one.parts and one.is_symlink():
+            raise OSError(errno.ELOOP, f"{one.name} is a link to another place", str(one))
     if not folder.parent.exists():
         if folder.parent in ours:
             make_private_folder(folder.parent)

@@ -324,7 +324,7 @@ def test_a_fix_is_written_and_can_be_undone(check, home):
         f"{DIFF}quickfit: fixed in a.py: 1 finding (shuffle-autotune)\n"
         "quickfit: as it was before: quickfit fix --undo\n"
     )
-    from quickfit.code.writing import undo
+    from quickfit.code.file_changes import undo
 
     title, files = undo(home=home)
     assert (title, files) == ("check --fix: shuffle-autotune", [str(home / "a.py")])
@@ -434,7 +434,7 @@ def test_a_fix_that_cannot_be_written_is_an_error_and_changes_nothing(check, mon
     def fails(*args, **kwargs):
         raise FixError("a.py: cannot write the fix.\nTake the patch: quickfit fix --diff")
 
-    monkeypatch.setattr(command.writing, "write", fails)
+    monkeypatch.setattr(command.file_changes, "write", fails)
     write(a=SHUFFLED)
     done = check("--fix")
     assert done.code == 2

@@ -3,9 +3,13 @@
 import hashlib
 import json
 import os
+import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +114,25 @@ def test_a_proof_of_ones_own_writes_nothing_outside_of_the_project(clone):
     assert done.returncode == 4
     assert b"train.py: lies outside of the project folder" in done.stderr
     assert victim.read_text() == TRAIN
+
+
+@pytest.mark.parametrize("link", [".quickfit", ".quickfit/runs", ".quickfit/fixes"])
+def test_nothing_is_written_or_removed_through_a_link_of_a_cloned_folder(clone, link):
+    other = clone.parent / "other" / ".quickfit"
+    for number in range(25):
+        record(other / "runs" / f"{number}.qfrun")
+    before = sorted(other.rglob("*"))
+    (clone / link).parent.mkdir(exist_ok=True)
+    (clone / link).symlink_to(other / Path(link).relative_to(".quickfit"))
+    (other / "fixes").mkdir()
+    (clone / "odd.py").write_text(CHAIN.format(""))
+    for words in (("run", "train.py"), ("check", "--fix", "odd.py")):
+        done = quickfit(clone, *words)
+        if link in (".quickfit", f".quickfit/{'runs' if words[0] == 'run' else 'fixes'}"):
+            assert b"is a link to another place" in done.stderr
+            assert done.returncode != 0
+    (other / "fixes").rmdir()
+    assert sorted(other.rglob("*")) == before
 
 
 def test_a_proof_of_ones_own_is_shown_and_written(clone):
@@ -253,6 +276,50 @@ def test_no_command_writes_an_escape_sequence_to_a_terminal(clone, words):
         terminal.end()
     assert terminal.shown
     assert not [raw for raw in RAW if raw in terminal.shown]
+
+
+def hostile_contents(clone):
+    """Fill a folder with files, pictures and a recording that hold escape sequences."""
+    (clone / f"syntax{ESCAPES}.py").write_text(f"x = (\n'{ESCAPES}\n")
+    cell = {"cell_type": "code", "source": [CHAIN.format(ESCAPES)], "outputs": [], "metadata": {}}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (clone / f"cells{ESCAPES}.ipynb").write_text(json.dumps(notebook))
+    (clone / "loops.py").write_text(f"def broken():\n    raise ValueError({ESCAPES!r})\n")
+    (clone / "photos" / f"cat{ESCAPES}").mkdir(parents=True)
+    (clone / "photos" / f"cat{ESCAPES}" / f"a{ESCAPES}.jpg").write_bytes(b"\xff\xd8\xff broken")
+    (clone / "model.keras").write_bytes(b"PK\x03\x04" + ESCAPES.encode())
+    record(clone / "RUN.qfrun", script=f"odd{ESCAPES}.py", cwd=str(clone), argv=[ESCAPES])
+    (file,) = (clone / "RUN.qfrun").glob("*.sqlite")
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("INSERT INTO notes VALUES (1.0, ?)", (ESCAPES,))
+        db.execute("UPDATE loops SET file = ?, line = 1", (ESCAPES,))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("check", "."), ("check", "--diff", "."), ("check", "--format", "github", ".")),
+        *(("report", "RUN.qfrun"), ("report", "--format", "json", "RUN.qfrun")),
+        *(("fix", "--no-proof", "RUN.qfrun"), ("pack", "photos", "packed")),
+        *(("bench", "loops.py:broken"), ("tune", "loops.py"), ("attach", "PID")),
+        ("shrink", "model.keras", "--data", "loops.py"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_writes_an_escape_sequence_of_what_it_reads(clone, words):
+    hostile_contents(clone)
+    with subprocess.Popen([ESCAPES, "600"], executable=shutil.which("sleep")) as named:
+        try:
+            words = [str(named.pid) if word == "PID" else word for word in words]
+            with Terminal((sys.executable, "-m", "quickfit", *words), clone) as terminal:
+                terminal.end()
+        finally:
+            named.kill()
+    assert terminal.shown
+    assert not [raw for raw in RAW if raw in terminal.shown]
+    escaped = ESCAPES.encode("unicode_escape")
+    is_quoted = escaped[:8] in terminal.shown or b"\\u001b]0;o" in terminal.shown
+    assert is_quoted or words[0] in ("tune", "shrink")
 
 
 def test_undo_writes_no_escape_sequence_of_a_name(clone):

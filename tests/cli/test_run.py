@@ -167,3 +167,15 @@ def test_a_run_inside_a_run_has_its_own_recording(tmp_path):
     assert done.stdout == b"inner\n"
     assert len(list((tmp_path / ".quickfit" / "runs").glob("*.qfrun"))) == 2
     assert newest_run(tmp_path)
+
+
+def test_turbo_reaches_the_script_and_excludes_the_slow_run(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr(parent, "run", lambda target, **options: given.update(options))
+    assert CliRunner().invoke(app(), ["run", "--turbo", "train.py"]).exit_code == 0
+    assert given["turbo"] is True
+    assert parent.environment(tmp_path, None, turbo=True)["QUICKFIT_TURBO"] == "1"
+    monkeypatch.setenv("QUICKFIT_TURBO", "1")
+    assert "QUICKFIT_TURBO" not in parent.environment(tmp_path, None)
+    both = CliRunner().invoke(app(), ["run", "--turbo", "--memory", "train.py"])
+    assert isinstance(both.exception, UsageError) or both.exit_code == 2

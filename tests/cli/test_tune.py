@@ -15,11 +15,11 @@ from quickfit.cli import main
 from quickfit.cli.fix import Accept
 from quickfit.cli.tune import Change, Format, in_stages, script_of, tune
 from quickfit.errors import ModelError, UsageError
-from quickfit.fixing import tuned
+from quickfit.fixing import tune as script_tuning
 from quickfit.fixing.progress import Ticker
 from quickfit.tuning.advice import session
 from quickfit.tuning.advice.candidates import CHANGE_KINDS
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.change_table import ChangeKind
 
 from launch.sessions import PATIENCE_S
 from tuning.advice.advice_builder import SLOWER, XLA, advice
@@ -61,7 +61,7 @@ def asked(monkeypatch):
 def test_the_table_goes_to_stdout_and_progress_to_stderr(asked, capsys):
     tune(["train:build"])
     out, err = capsys.readouterr()
-    assert out.startswith("train:build on A CPU, 2 cores, no GPU\n")
+    assert out.startswith("quickfit tune: train:build\nA CPU, 2 cores, no GPU\n")
     assert "model.compile(..., jit_compile=True)" in out
     assert "round 1 of 3" in err
     assert "round" not in out
@@ -171,7 +171,7 @@ def test_a_script_with_its_arguments_goes_to_the_proof_of_fixes(monkeypatch, tmp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").touch()
     calls = []
-    monkeypatch.setattr(tuned, "tune", lambda *a, **k: calls.append(a) or 0)
+    monkeypatch.setattr(script_tuning, "tune", lambda *a, **k: calls.append(a) or 0)
     options = {"budget": "4m", "only": [Change.XLA], "also": [Change.PRECISION], "steps_left": 9}
     tune(["train.py", "--epochs", "3"], **options, apply=True)
     ((request, asked_for),) = calls
@@ -186,14 +186,14 @@ def test_a_script_with_its_arguments_goes_to_the_proof_of_fixes(monkeypatch, tmp
 
 def test_a_module_is_a_script_too(monkeypatch):
     calls = []
-    monkeypatch.setattr(tuned, "tune", lambda *a, **k: calls.append(a) or 3)
+    monkeypatch.setattr(script_tuning, "tune", lambda *a, **k: calls.append(a) or 3)
     with pytest.raises(typer.Exit) as caught:
         tune(["--epochs", "3"], module="pkg.train", shape=Format.JSON)
     assert caught.value.exit_code == 3
     request, _ = calls[0]
     assert request.target.module == "pkg.train"
     assert request.as_json
-    assert request.budget_s == tuned.BUDGET_S
+    assert request.budget_s == script_tuning.BUDGET_S
 
 
 def test_a_file_whose_name_has_a_colon_is_a_script(monkeypatch, tmp_path):

@@ -13,7 +13,6 @@ from quickfit.code.lines import (
     is_in_generator,
     is_loop_header,
     is_run_often,
-    last_line,
     loop_around,
     loop_end,
     loop_line,
@@ -301,13 +300,13 @@ def test_the_innermost_one_tells_what_is_called_there():
 
 
 def test_a_loop_ends_at_its_last_line():
-    assert last_line(TEXT_SCOPES, 8) == 11
-    assert last_line(TEXT_SCOPES, 10) == 11
-    assert last_line(TEXT_SCOPES, 3) == 3
+    assert loop_end(TEXT_SCOPES, 8) == 11
+    assert loop_end(TEXT_SCOPES, 10) == 11
+    assert loop_end(TEXT_SCOPES, 3) == 3
 
 
 def test_what_is_no_python_has_no_loops():
-    assert last_line("for", 1) == 1
+    assert loop_end("for", 1) == 1
     assert not is_run_often("for", 1)
     assert calls_around("for", 1) == set()
 

@@ -11,6 +11,7 @@ import quickfit.data as data
 from quickfit.data import pixels
 from quickfit.errors import PipelineError, UsageError
 
+from launch.sessions import PATIENCE_S
 from photos import jpeg, photo
 from record_files import example, flipped, frame, packed, written
 
@@ -359,7 +360,10 @@ next(reading)
 def test_it_trains_on_two_devices_and_a_script_may_end_while_it_reads(tmp_path):
     pack = packed(tmp_path)
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(pack)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", SCRIPT, str(pack)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert run.returncode == 0, run.stderr
     assert "images: 50" in run.stdout

@@ -15,8 +15,9 @@ from quickfit.demo import compare
 from quickfit.demo.story import ProgressLine
 from quickfit.errors import QuickfitError
 
+from launch.sessions import PATIENCE_S
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-PATIENCE_S = 20.0
 
 KERAS = """
 import time

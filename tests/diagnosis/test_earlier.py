@@ -31,3 +31,18 @@ def test_compute_bound_holds_unless_the_script_itself_turned_out_otherwise(
     early = {"headline": "compute-bound", "verdict": "compute-bound", "causes": [], "at_step": 6}
     run = recording(run={"exit_code": 0, "signal": None, "early": early})
     assert early_verdict(run, verdict, findings, []).held == is_held
+
+
+@pytest.mark.parametrize(
+    ("findings", "why"),
+    [
+        pytest.param([MACHINE], "", id="still the machine alone"),
+        pytest.param([SLOW, MACHINE], "the rest of the run showed sequential-map", id="a cause"),
+    ],
+)
+def test_a_busy_machine_as_the_verdict_holds_while_the_script_itself_is_clear(findings, why):
+    early = {"headline": "other programs", "verdict": "findings", "causes": ["busy-machine"]}
+    run = recording(run={"exit_code": 0, "signal": None, "early": {**early, "at_step": 6}})
+    said = early_verdict(run, "findings", findings, [])
+    assert said.held == (not why)
+    assert said.why == why

@@ -8,6 +8,7 @@ from quickfit.causes import catalogue
 from quickfit.diagnosis import diagnose_recording, engine
 from quickfit.diagnosis.ranking import behind_the_first, ranked, without_double_claims
 from quickfit.findings import Breakdown, BreakdownPart, Finding, Gain, Symptom
+from whole_runs import Seen, finish, shift_epochs
 
 from builders import MAP_LINE, SCRIPT, recording
 
@@ -186,6 +187,29 @@ def test_a_script_that_crashed_before_training_has_its_error_and_line_in_the_ver
     diagnosis = diagnose_recording(crashed)
     assert "the script ended with TypeError at train.py:2" in diagnosis.headline
     assert not any("Last seen" in note for note in diagnosis.notes)
+
+
+def test_a_script_that_crashed_in_its_first_step_has_the_error_before_what_was_slow():
+    error = {"type": "ValueError", "message": "bad", "file": SCRIPT, "line": 30, "frames": []}
+    ended = {"exit_code": 1, "signal": None}
+    made = recording(steps=0, facts={"ended_by": error}, run=ended)
+    finish(made, before=(Seen(8.0, 12),))
+    diagnosis = diagnose_recording(made)
+    assert [finding.cause for finding in diagnosis.findings] == ["time-before-training"]
+    assert diagnosis.headline.startswith("no training step ended: `fit`")
+    assert "the script ended with ValueError; the script is busy for long" in diagnosis.headline
+
+
+@pytest.mark.parametrize("ends_s", [0.0, 6.0])
+def test_ends_of_iterators_that_take_long_beside_a_finding_are_said(ends_s):
+    made = recording(**GENERATOR)
+    if ends_s:
+        shift_epochs(made, ends_s)
+        call = {"loop": 1, "kind": "end", "name": "end", "file": SCRIPT, "line": 30, "calls": 1}
+        made.main.tables["calls"] = [{**call, "wall_s": ends_s, "longest_s": ends_s}]
+    diagnosis = diagnose_recording(made)
+    assert diagnosis.findings
+    assert any("Ending iterators took" in note for note in diagnosis.notes) == bool(ends_s)
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,9 @@ def test_an_exact_cause_is_told_instead_of_a_vaguer_one_where_it_explains(share,
     ]
     kept = without_vaguer(both, {"slow-logging": ("callback-batch-slow",)})
     assert [finding.cause for finding in kept] == left
+
+
+def test_the_scripts_own_work_between_calls_of_fit_is_told_beside_their_set_up():
+    both = [found("fit-or-compile-in-loop", 0.3, "fit_calls", "tracing")]
+    both += [general("time-in-python", "between_loops", line=7)]
+    assert without_explained(both) == both

@@ -2,12 +2,12 @@
 
 import pytest
 
-from quickfit.diagnosis.ranking import behind_the_first, of_the_run, ranked
+from quickfit.diagnosis.ranking import behind_the_first, of_the_run, of_the_whole, ranked
 from quickfit.findings import Finding, Gain, Severity
 
 
 def finding(likely, *claims, **given):
-    gain = Gain(likely, likely, likely, "why")
+    gain = given.pop("gain", Gain(likely, likely, likely, "why"))
     values = {"cost_share": 1 - 1 / likely, "severity": Severity.SEVERE}
     return Finding("it is slow", None, (), gain, claims=claims, **{**values, **given})
 
@@ -57,3 +57,21 @@ def test_what_is_found_in_a_loop_that_does_not_train_is_told_of_the_run():
     # At most what the loop takes goes away.
     assert whole.gain.likely == pytest.approx(1 / (1 - 0.95 * 0.4))
     assert of_the_run(whole, share=0.4) == whole, "only once"
+
+
+def test_epochs_that_end_sooner_are_a_gain_but_no_cost():
+    half = finding(2.0, "step")
+    whole = of_the_whole(half, steps_share=0.4, ends_share=0.4)
+    assert whole.cost_share == pytest.approx(0.2)
+    assert whole.gain.low == pytest.approx(1 / 0.8)
+    assert whole.gain.likely == pytest.approx(1 / 0.6)
+    assert "end its iterators sooner" in whole.gain.basis
+    assert "iterators" not in of_the_whole(half, steps_share=0.9, ends_share=0.02).gain.basis
+
+
+@pytest.mark.parametrize(("cost_share", "is_first"), [(0.45, True), (0.25, False)])
+def test_a_large_part_without_a_cause_comes_before_a_small_cause(cost_share, is_first):
+    small = finding(1.4, "step", cost_share=0.15)
+    gain = Gain(1.05, 1.28, 1.8, "why")
+    part = finding(1.28, "epoch_callbacks", cost_share=cost_share, is_general=True, gain=gain)
+    assert (ranked([small, part])[0].claims == ("epoch_callbacks",)) == is_first

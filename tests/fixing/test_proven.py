@@ -6,7 +6,7 @@ import json
 import pytest
 
 from quickfit import trust
-from quickfit.code.writing import read_source
+from quickfit.code.file_changes import read_source
 from quickfit.errors import FixError
 from quickfit.findings import Edit, FixClass
 from quickfit.fixing.proven import FILE, Proven, files_of, keep, read

@@ -10,12 +10,13 @@ from quickfit.diagnosis.candidates import Candidate, Unrecognised
 from quickfit.errors import FixError, RecordingError, UsageError
 from quickfit.findings import Change, Edit, FixClass, Gain
 from quickfit.fixing import story as module
-from quickfit.fixing import tuned_beside
-from quickfit.fixing.story import Request, _target_of, joined, told
-from quickfit.fixing.tuned_offer import Offer
+from quickfit.fixing import story as stories_of_fix
+from quickfit.fixing.sources import join_outcomes
+from quickfit.fixing.story import Request, _target_of, told
 from quickfit.lab.observe import Observed
 from quickfit.launch.target import Target
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.change_table import ChangeKind
 from stories import BATCH, MAP, TEXT, outcome, story, write_script
 
 import builders
@@ -60,6 +61,10 @@ class Proofs:
             why = why.pop(0)
         found = outcome(Path("x"), cause=claim.cause, kind=claim.change.kind, why=why)
         return replace(found, change=claim.change, place=claim.place)
+
+    def prove_all(self, claims, settled):
+        for number, claim in enumerate(claims):
+            settled(number, self.prove(claim))
 
 
 @pytest.fixture
@@ -251,8 +256,8 @@ def test_one_that_was_not_accepted_keeps_no_other_out(home):
 def test_several_changes_are_of_the_lowest_class_among_them(home):
     path = home / "train.py"
     kinds = (FixClass.REPAIRS, SAME, MAY, FixClass.EQUIVALENT)
-    assert joined([outcome(path, kind=kind) for kind in kinds]).kind == MAY
-    assert joined([outcome(path, kind=kind) for kind in kinds[:2]]).kind == FixClass.REPAIRS
+    assert join_outcomes([outcome(path, kind=kind) for kind in kinds]).kind == MAY
+    assert join_outcomes([outcome(path, kind=kind) for kind in kinds[:2]]).kind == FixClass.REPAIRS
 
 
 # -- where it begins ----------------------------------------------------------------------------
@@ -302,8 +307,9 @@ def test_a_script_that_is_not_there_is_said(home):
 def settings(home, monkeypatch):
     """Let one setting be offered, which writes the batch size of the script."""
     edit = Edit(str(home / "train.py"), *BATCH)
-    offer = Offer(ChangeKind.BATCH, "batch 256 (×8)", {}, Change("Take 256", MAY, (edit,)))
-    monkeypatch.setattr(tuned_beside, "offers_of", lambda watched: [offer])
+    change = Change("Take 256", MAY, (edit,))
+    one = ChangeCandidate(ChangeKind.BATCH, "batch 256 (×8)", edit=change)
+    monkeypatch.setattr(stories_of_fix, "script_candidates", lambda watched: [one])
 
 
 @pytest.mark.usefixtures("settings")

@@ -36,7 +36,7 @@ def test_an_accepted_fix_is_shown_with_all_that_is_known(home):
     text = shown(story(home, outcome(home / "train.py")))
     assert text.startswith("\nquickfit fix: train.py\nslow: 61 % of the training time")
     table = cells(text)
-    assert "fix predicted measured results class" in table
+    assert "change predicted measured results verdict" in table
     for part in ("1.40–2.50×", "1.85×", "3 pairs", "bit-equal", "same-results", "accepted"):
         assert part in table
     assert "not accepted" not in table
@@ -61,7 +61,9 @@ def test_what_was_not_accepted_says_why(home):
 
 def test_what_was_not_measured_has_a_dash(home):
     one = outcome(home / "train.py", why="not tried", ratios=(), results="", predicted=None)
-    row = next(line for line in shown(story(home, one)).splitlines() if "sequential-map" in line)
+    other = outcome(home / "train.py", BATCH, cause="tiny-batch")
+    text = shown(story(home, one, other))
+    row = next(line for line in text.splitlines() if "sequential-map" in line)
     assert row.split()[1:4] == ["–", "–", "–"]
 
 

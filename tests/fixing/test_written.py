@@ -5,8 +5,8 @@ import io
 import pytest
 
 from quickfit.fixing import proven, write
+from quickfit.fixing.proven import written_title
 from quickfit.fixing.write import Asked
-from quickfit.fixing.written import written_title
 from stories import outcome, story, write_script
 
 

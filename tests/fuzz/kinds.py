@@ -768,9 +768,9 @@ def change_state(rng: Random, seeds: list[Case]) -> Case:
 
 def read_state(folder: Path) -> str:
     from quickfit import trust
-    from quickfit.code import writing
+    from quickfit.code import file_changes
     from quickfit.fixing import proven
-    from quickfit.fixing.written import written_title
+    from quickfit.fixing.proven import written_title
 
     fixes = folder / ".quickfit" / "fixes"
     trust.make_private_folder(fixes)
@@ -782,9 +782,9 @@ def read_state(folder: Path) -> str:
         _seal(folder / "proven.json", fixes / "proven.json", "write what was proven", folder)
         entries = proven.read(folder)
         said.append(written_title(entries, folder))
-        writing.write(proven.files_of(entries), home=folder, title="fuzz")
+        file_changes.write(proven.files_of(entries), home=folder, title="fuzz")
     _seal(fixes / "fix" / "fix.json", fixes / "fix" / "fix.json", "undo a fix", folder)
-    writing.undo(home=folder)
+    file_changes.undo(home=folder)
     return "\n".join(said)
 
 

@@ -179,3 +179,13 @@ def test_ends_have_words():
     assert describe_end(0) == "ended with exit code 0"
     assert describe_end(-15) == "was ended by SIGTERM"
     assert describe_end(None) == "closed its pipe and did not end"
+
+
+def test_ctrl_c_is_blocked_in_a_child_of_our_group_and_not_in_us():
+    program = "import signal, sys; sys.exit(signal.SIGINT in signal.pthread_sigmask(0, ()))"
+    command = [sys.executable, "-c", program]
+    with Child(command, ChildOptions(own_session=False)) as child:
+        assert child.wait(60) == 1
+    with Child(command) as child:
+        assert child.wait(60) == 0
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -13,10 +13,12 @@ from quickfit.lab.script_pair import (
     MIN_STEPS,
     WARM_STEPS,
     PairResult,
+    Scope,
     Setting,
     Version,
-    measure_pair,
+    measure_round,
     progress_of,
+    scope_of,
 )
 from quickfit.lab.statistics import OwnTime
 from quickfit.launch.target import Target
@@ -129,6 +131,7 @@ def test_a_recording_as_probes_write_it_can_be_read():
 
 
 A, B = Version("the original", {}), Version("the edited script", {"train.py": b"edited"})
+C = Version("another edited script", {"train.py": b"c"})
 
 
 class Clock:
@@ -158,12 +161,13 @@ class Trial:
         epoch_s=0.0,
         steps=None,
         fails_s=None,
+        after_s=0.0,
         bytes_at=lambda own_s: 1e9,
     ):
         self.clock = clock
         self.first_s, self.step_s, self.steps = first_s, step_s, steps
         self.epoch_steps, self.epoch_s = epoch_steps, epoch_s
-        self.fails_s, self.bytes_at = fails_s, bytes_at
+        self.fails_s, self.after_s, self.bytes_at = fails_s, after_s, bytes_at
         self.spans = [[clock.now_s]]
         self.why_ended, self.peak_bytes = "", 0
         self.is_ended, self.is_killed = False, False
@@ -198,8 +202,9 @@ class Trial:
     def has_ended(self):
         if not self.is_ended and self.failed():
             self.is_ended = True
-        if not self.is_ended and self.steps is not None and len(self.ends()) >= self.steps:
-            self.is_ended = True
+        ends = self.ends() if self.steps is not None else []
+        if self.steps is not None and len(ends) >= self.steps:
+            self.is_ended = self.is_ended or self.own_s >= ends[-1][0] + self.after_s
         return self.is_ended
 
     def failed(self):
@@ -261,14 +266,16 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(module, "free_memory_bytes", lambda: 10e9)
 
-    def measure(first, second, *, number=0, budget_s=600.0, **how):
+    def measure(first, second, third=None, *, number=0, budget_s=600.0, **how):
+        how_third = third
         setting = Setting(Target(script="train.py"), tmp_path, tmp_path, **how)
         begun, told, ended = [], [], []
 
         @contextlib.contextmanager
         def started(target, folder, *, cwd, texts, holds, trusts_script):
             assert holds
-            trial = Trial(clock, **(second if texts else first))
+            versions = {b"": first, b"c": how_third}
+            trial = Trial(clock, **versions.get(texts.get("train.py", b""), second))
             ended.append(any(other.is_ended for _, _, other in begun))
             begun.append(("B" if texts else "A", clock.now_s, trial))
             try:
@@ -277,8 +284,8 @@ def measured(monkeypatch, tmp_path):
                 trial.end()
 
         monkeypatch.setattr(module, "started", started)
-        result = measure_pair(
-            (A, B),
+        results = measure_round(
+            (A, B) if third is None else (A, B, C),
             setting,
             number=number,
             deadline_s=clock.now_s + budget_s,
@@ -286,7 +293,8 @@ def measured(monkeypatch, tmp_path):
         )
         trials = {who: trial for who, _, trial in begun}
         return SimpleNamespace(
-            result=result,
+            result=results[0],
+            results=results,
             order="".join(who for who, _, _ in begun),
             started_s=[at_s for _, at_s, _ in begun],
             told=told,
@@ -321,6 +329,83 @@ def test_whole_epochs_are_compared_where_they_are_short(measured):
     assert found.ratio == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("parts", "scope"),
+    [
+        ((), Scope.STEPS),
+        (("input_wait",), Scope.STEPS),
+        (("callbacks", "something new"), Scope.STEPS),
+        (("input_wait", "iterator_ends"), Scope.EPOCHS),
+        (("validation", "looks"), Scope.EPOCHS),
+        (("tracing", "step"), Scope.TRAINING),
+        (("epoch_start", "input_wait"), Scope.TRAINING),
+        (("before_training",), Scope.RUN),
+        (("saving", "tracing"), Scope.RUN),
+    ],
+)
+def test_the_parts_of_the_account_say_what_to_compare(parts, scope):
+    assert scope_of(parts) is scope
+
+
+def test_a_short_run_is_run_whole_where_its_tracing_is_to_become_shorter(measured):
+    # 40 steps that trace every time, and the same 40 steps traced once.
+    slow, fast = {"step_s": 0.6, "steps": 40}, {"step_s": 0.02, "steps": 40}
+    found = measured(slow, fast, scope=Scope.TRAINING, run_s=30.0).result
+    assert found.unit == "the whole training"
+    # From the loop's begin on, 1.5 s before the first step of both.
+    assert found.ratio == pytest.approx((1.5 + 39 * 0.6) / (1.5 + 39 * 0.02), rel=0.05)
+
+
+def test_a_long_run_is_compared_up_to_a_step_that_both_have_made(measured):
+    found = measured({"step_s": 0.6}, {"step_s": 0.02}, scope=Scope.TRAINING)
+    assert found.result.unit == "steps from the start"
+    assert found.result.ratio > 5
+    assert found.trials["A"].own_s < LONGEST_S + 5.0
+    slow = measured({"step_s": 2.0}, {"step_s": 0.02}, scope=Scope.TRAINING)
+    assert slow.result.ratio > 10
+    assert slow.trials["A"].own_s > 40.0  # few steps say little
+
+
+def test_what_comes_after_the_training_counts_where_it_is_what_was_fixed(measured):
+    slow, fast = {"steps": 20, "after_s": 12.0}, {"steps": 20, "after_s": 1.0}
+    assert measured(slow, fast).result.ratio == pytest.approx(1.0, rel=0.1)
+    found = measured(slow, fast, scope=Scope.RUN, run_s=17.0).result
+    assert found.unit == "the whole run"
+    assert found.ratio == pytest.approx((3 + 1.9 + 12) / (3 + 1.9 + 1), rel=0.1)
+
+
+def test_whole_epochs_are_waited_for_where_they_are_what_counts(measured):
+    slow = {"step_s": 0.05, "epoch_steps": 200, "epoch_s": 5.0}
+    fast = {"step_s": 0.05, "epoch_steps": 200, "epoch_s": 0.0}
+    assert measured(slow, fast).result.unit == "steps"
+    found = measured(slow, fast, scope=Scope.EPOCHS).result
+    assert found.unit == "whole epochs"
+    assert found.ratio == pytest.approx(1.5, rel=0.1)
+
+
+def test_a_plain_difference_needs_fewer_blocks(measured):
+    plain = measured({"step_s": 0.05, "epoch_steps": 10}, {"step_s": 0.01, "epoch_steps": 10})
+    near = measured({"step_s": 0.05, "epoch_steps": 10}, {"step_s": 0.05, "epoch_steps": 10})
+    assert plain.trials["A"].own_s < near.trials["A"].own_s - 1.0
+
+
+def test_several_versions_take_turns_with_the_same_original(measured):
+    found = measured({"step_s": 0.2}, {"step_s": 0.1}, {"step_s": 0.05})
+    assert [round(result.ratio, 1) for result in found.results] == [2.0, 4.0]
+    assert len(found.order) == 3
+
+
+def test_a_version_that_fails_leaves_the_others_alone(measured):
+    found = measured({"step_s": 0.2}, {"fails_s": 4.0}, {"step_s": 0.05})
+    assert (found.results[0].ratio, found.results[0].is_fault_of_second) == (None, True)
+    assert found.results[1].ratio == pytest.approx(4.0, rel=0.05)
+
+
+def test_an_original_that_fails_is_said_of_all(measured):
+    found = measured({"fails_s": 4.0}, {"step_s": 0.1}, {"step_s": 0.05})
+    assert [result.why for result in found.results] == ["the original ended by SIGKILL"] * 2
+
+
 def test_the_whole_training_is_compared_where_both_came_to_its_end(measured):
     found = measured({"step_s": 0.1, "steps": 40}, {"step_s": 0.05, "steps": 40}).result
     assert found.unit == "the whole training"
@@ -350,7 +435,7 @@ def test_the_start_counts_where_it_is_what_was_fixed(measured):
     slow, fast = {"first_s": 9.0, "steps": 30}, {"first_s": 3.0, "steps": 30}
     plain = measured(slow, fast).result
     assert plain.ratio == pytest.approx(1.0, rel=0.05)
-    counted = measured(slow, fast, counts_start=True).result
+    counted = measured(slow, fast, scope=Scope.TRAINING).result
     # From the loop's begin on: 4.5 s and 2.9 s of steps, to 1.5 s and 2.9 s.
     assert counted.ratio == pytest.approx((4.5 + 2.9) / (1.5 + 2.9), rel=0.1)
 
@@ -387,7 +472,7 @@ def test_every_second_pair_starts_with_the_second_version(measured):
 def test_both_are_started_at_once_unless_the_start_counts(measured):
     at_once = measured({}, {}).started_s
     assert at_once[1] - at_once[0] < 0.1
-    in_turn = measured({}, {}, counts_start=True).started_s
+    in_turn = measured({}, {}, scope=Scope.TRAINING).started_s
     assert in_turn[1] - in_turn[0] >= 3.0
 
 

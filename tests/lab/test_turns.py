@@ -8,10 +8,11 @@ import psutil
 import pytest
 
 from quickfit.lab.child import Child
-from quickfit.lab.turns import Block, Comparison, Mark, Pace, compare, take_turns
+from quickfit.lab.turns import Block, Comparison, Mark, Pace, compare, interleave, take_turns
+
+from launch.sessions import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-PATIENCE_S = 10.0
 
 
 @pytest.fixture
@@ -42,6 +43,18 @@ def test_exactly_one_runs_at_any_time_and_every_second_round_goes_backwards(grou
     blocks = take_turns(groups, rounds=2, block_s=1.0, sleep=lambda s: seen.append(running(groups)))
     assert seen == [[0], [1], [1], [0]]
     assert [block.who for block in blocks] == [0, 1, 1, 0]
+
+
+def test_what_runs_on_command_is_asked_in_turns():
+    asked, rounds = [], []
+
+    def turn(name):
+        return lambda: asked.append(name) or len(asked)
+
+    found = interleave({"a": turn("a"), "b": turn("b")}, rounds=2, tell=rounds.append)
+    assert asked == ["a", "b", "b", "a"]
+    assert found == {"a": [1, 4], "b": [2, 3]}
+    assert rounds == [1, 2]
 
 
 def test_leaves_all_stopped(groups):

@@ -29,6 +29,21 @@ def test_a_descendant_is_never_stopped(started, monkeypatch, tmp_path):
     assert started == [(tmp_path, {"role": "descendant", "stop": None, "patches": {}})]
 
 
+def test_turbo_is_for_the_script_alone(started, monkeypatch, tmp_path):
+    from quickfit import turbo
+
+    begun = []
+    monkeypatch.setattr(turbo, "start", lambda: begun.append(True))
+    monkeypatch.setenv("QUICKFIT_RUN", str(tmp_path))
+    monkeypatch.setenv("QUICKFIT_TURBO", "1")
+    child.boot("descendant")
+    child.boot("main")
+    (_, descendant), (_, main) = started
+    assert descendant["patches"] == {}
+    assert "keras.src.trainers.data_adapters.array_data_adapter" in main["patches"]
+    assert begun == [True]
+
+
 def test_a_run_whose_folder_is_gone_is_not_recorded(started, monkeypatch, tmp_path):
     monkeypatch.setenv("QUICKFIT_RUN", str(tmp_path / "gone"))
     child.boot("descendant")

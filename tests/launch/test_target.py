@@ -1,5 +1,6 @@
 """What can be run, and a clear error for what cannot."""
 
+import os
 import py_compile
 import shutil
 import sys
@@ -87,3 +88,26 @@ def test_the_command_is_what_python_would_be_started_with():
 )
 def test_a_run_is_called_after_what_runs(target, name):
     assert target.name == name
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_left_to_python_unless_the_script_is_run_several_times(tmp_path):
+    os.mkfifo(tmp_path / "train.py")
+    target = Target(script=str(tmp_path / "train.py"))
+    target.check()
+    with pytest.raises(UsageError, match="is a pipe or a device, and the script is run several"):
+        target.check(is_repeated=True)
+    with pytest.raises(UsageError, match="a script on stdin can be read once"):
+        Target(script="-").check(is_repeated=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target(script="a/train.py"), "a/train.py"),
+        (Target(script="my train.py", args=("--lr", "1")), "'my train.py' --lr 1"),
+        (Target(module="proj.main", args=("4",)), "-m proj.main 4"),
+    ],
+)
+def test_the_words_are_those_that_one_types(target, words):
+    assert target.words == words

@@ -6,7 +6,7 @@ import threading
 from quickfit.probes.background import Background
 from quickfit.recording import reader
 
-from launch.sessions import newest_run, python, quickfit
+from launch.sessions import PATIENCE_S, newest_run, python, quickfit
 
 SCRIPT = """
 import os, sqlite3, sys, threading, time
@@ -78,7 +78,7 @@ def test_a_thread_that_is_asked_to_end_before_it_began_to_sample_ends(state, mon
     start_sampling = made.stacks.start
 
     def start_late():
-        asked.wait(30)
+        asked.wait(PATIENCE_S)
         start_sampling()
 
     monkeypatch.setattr(made.stacks, "start", start_late)

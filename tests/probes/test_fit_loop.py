@@ -10,6 +10,8 @@ from quickfit.probes._private import NAMES
 from quickfit.probes._state import Loop
 from quickfit.recording.schema import columns
 
+from launch.sessions import PATIENCE_S
+
 LOOP_NAMES = [column.name for column in columns("loops")]
 STEP_NAMES = [column.name for column in columns("steps")]
 CALLBACK_NAMES = [column.name for column in columns("callbacks")]
@@ -190,11 +192,11 @@ def test_loops_of_two_threads_do_not_meet(model, state):
 
     class Meets:
         def on_train_begin(self):
-            both.wait(20)
+            both.wait(PATIENCE_S)
 
         def on_epoch_end(self):
             seen[threading.get_ident()] = state.current_loop().thread
-            both.wait(20)
+            both.wait(PATIENCE_S)
 
     threads = [
         threading.Thread(target=model.fit, kwargs={"callbacks": [Meets()]}) for _ in range(2)

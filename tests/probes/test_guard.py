@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from quickfit.probes import _guard
-from quickfit.probes._guard import fail, guarded
+from quickfit.probes._guard import fail, guarded, guarded_choice
 from quickfit.probes._probe import Probe
 
 
@@ -90,3 +90,13 @@ def test_a_failed_probe_does_not_become_active():
     probe.turn_off("failed", "why")
     probe.mark_active("a")
     assert (probe.state, probe.detail) == ("failed", "why")
+
+
+def test_a_choice_is_given_until_its_first_failure():
+    probe = Probe("turbo", state="active")
+    choose = guarded_choice(probe, lambda value: 6 // value)
+    assert choose(2) == 3
+    assert choose(0) is None
+    assert choose(2) is None
+    assert probe.detail.startswith("ZeroDivisionError")
+    assert probe.cpu_s == 0.0

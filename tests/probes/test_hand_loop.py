@@ -13,6 +13,8 @@ from probes.stand_ins import Library
 from quickfit.probes import _thread_calls, calls, hand_loop, session
 from quickfit.probes.callbacks import ALL_WATCHED
 
+from launch.sessions import PATIENCE_S
+
 
 @pytest.fixture
 def tf(state, monkeypatch):
@@ -552,10 +554,10 @@ def test_loops_of_two_threads_do_not_meet(tf):
 
     def script():
         step = tf.compiled()
-        both.wait(20)
+        both.wait(PATIENCE_S)
         for batch in tf.data(5):
             step(batch)
-        both.wait(20)
+        both.wait(PATIENCE_S)
 
     threads = [threading.Thread(target=script) for _ in range(2)]
     for thread in threads:

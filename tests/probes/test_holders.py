@@ -16,6 +16,8 @@ from quickfit.probes import holders
 from quickfit.probes._held_sizes import MAX_ITEMS
 from quickfit.probes._state import Loop
 
+from launch.sessions import PATIENCE_S
+
 MB = 1_000_000
 
 
@@ -151,14 +153,14 @@ def test_local_variables_of_functions_that_run_are_seen_and_not_kept():
         batch = array(3)
         seen.append(weakref.ref(batch))
         began.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         del batch
         seen.append(seen[0]() is None)
         return history
 
     thread = threading.Thread(target=train)
     thread.start()
-    began.wait(10)
+    began.wait(PATIENCE_S)
     found = held({})
     go_on.set()
     thread.join()
@@ -173,12 +175,12 @@ def test_a_function_that_asks_for_its_locals_is_left_alone():
         history = [array()]
         settings = locals()
         began.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         return settings, history
 
     thread = threading.Thread(target=train)
     thread.start()
-    began.wait(10)
+    began.wait(PATIENCE_S)
     found = held({})
     go_on.set()
     thread.join()

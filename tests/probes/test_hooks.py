@@ -17,6 +17,7 @@ from quickfit.probes._hooks import (
     call_once,
     notice_calls,
     paired,
+    replace_calls,
     stamper,
     timed_iterator,
     wrap_quick,
@@ -334,3 +335,24 @@ def test_a_timed_function_may_be_handed_to_others(timed):
     function, stamps = timed
     assert list(map(function, [1, 2])) == [[1], [2]]
     assert times(stamps) == [1.0, 1.0]
+
+
+def test_what_is_looked_up_may_be_another_for_some_objects_and_leaves_no_frame():
+    class Reader:
+        def read(self):
+            raise ValueError("no data")
+
+    asked = []
+
+    def choose(reader, frame):
+        asked.append((reader, frame.f_code.co_name))
+        return (lambda: "chosen") if reader is first else None
+
+    first, second = Reader(), Reader()
+    replace_calls(Reader, "read", choose)
+    assert first.read() == "chosen"
+    with pytest.raises(ValueError, match="no data") as raised:
+        second.read()
+    assert [entry.name for entry in raised.traceback][1:] == ["read"]
+    assert [name for _, name in asked] == 2 * [asked[0][1]]
+    assert inspect.unwrap(Reader.read).__name__ == "read"

@@ -18,6 +18,8 @@ from quickfit.probes._loops import begin, leave
 from quickfit.probes._state import Loop
 from quickfit.probes.stacks import StackSampler
 
+from launch.sessions import PATIENCE_S
+
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="frames are read through Linux's process_vm_readv"
 )
@@ -40,12 +42,12 @@ class Busy:
 
     def __enter__(self):
         self.thread.start()
-        self.entered.wait(10)
+        self.entered.wait(PATIENCE_S)
         return self.thread.ident
 
     def __exit__(self, *_):
         self.done.set()
-        self.thread.join(10)
+        self.thread.join(PATIENCE_S)
 
 
 def seen(native, thread):
@@ -76,7 +78,7 @@ def test_a_statement_that_never_gives_up_the_lock_is_seen_at_its_own_line(native
 def test_names_of_every_kind_are_read(name, native):
     def wait(busy):
         busy.entered.set()
-        busy.done.wait(30)
+        busy.done.wait(PATIENCE_S)
 
     code = wait.__code__.replace(co_filename=f"/home/{name}.py", co_name=name, co_firstlineno=70)
     renamed = type(wait)(code, globals())
@@ -92,7 +94,7 @@ def test_deep_stacks_generators_and_calls_from_c_are_seen_whole(native):
             if depth:
                 yield from numbers(depth - 1)
             busy.entered.set()
-            busy.done.wait(30)
+            busy.done.wait(PATIENCE_S)
             yield depth
 
         sorted([1, 2], key=lambda _: sum(numbers(20)))
@@ -202,7 +204,7 @@ def test_nothing_is_sampled_while_paused(native):
 def test_a_sample_belongs_to_the_loop_that_ran_when_it_was_taken(state):
     def wait(busy):
         busy.entered.set()
-        busy.done.wait(30)
+        busy.done.wait(PATIENCE_S)
 
     with Busy(wait) as thread:
         sampler = StackSampler(state)

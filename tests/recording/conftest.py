@@ -124,6 +124,12 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
         ],
         "sources": [(SCRIPT, "00ff", TEXT)],
         "device_requests": [("/GPU:0", SCRIPT, 3)],
+        "turbo": [
+            (
+                *(1, "predict", SCRIPT, 3, "one batch", "kept", None, "predict-in-loop", "call"),
+                *(141, 0.001, 8, 0.15, 21.0),
+            )
+        ],
         "notes": [(100.0, "no pipeline model: NotFoundError")],
     }
 

@@ -28,6 +28,7 @@ from quickfit.findings import (
     RunOutcome,
     Severity,
     Symptom,
+    TurboPlace,
 )
 
 CPU_ONLY = DeviceVerdict(
@@ -116,6 +117,49 @@ def memory_finding(**changes: object) -> Finding:
 def callback_mention(**changes: object) -> Finding:
     """Return a finding that is only worth one line."""
     return replace(_MENTION, where=Location(here("train.py"), 61), **changes)
+
+
+def turbo_places() -> tuple[TurboPlace, ...]:
+    """Return one place of every state that `--turbo` leaves a place in."""
+    here_at = [Location(here("train.py"), line) for line in (12, 30, 31, 40, 41)]
+    timed = {"unit": "step", "on_count": 300, "on_s": 0.01}
+    return (
+        TurboPlace(
+            "predict",
+            "`predict` of one batch without a pipeline",
+            "kept",
+            here_at[0],
+            cause="predict-in-loop",
+            on_count=141,
+            on_s=0.001,
+            off_count=8,
+            off_s=0.15,
+            saved_s=21.0,
+        ),
+        TurboPlace(
+            "dataset",
+            "what `map(work)` gives kept in memory",
+            "kept",
+            here_at[1],
+            cause="missing-cache",
+            off_s=0.03,
+            saved_s=6.0,
+            **timed,
+        ),
+        TurboPlace(
+            "iterator-end",
+            "the ends of iterators waited for on another thread",
+            "kept",
+            here_at[3],
+            unit="iterator",
+            on_count=17,
+            saved_s=1.5,
+        ),
+        TurboPlace("iterator-end", "too short", "kept", None, unit="iterator", saved_s=0.01),
+        TurboPlace("dataset", "not timed", "open", here_at[2], unit="step"),
+        TurboPlace("dataset", "no gain", "dropped", here_at[3], off_s=0.0101, **timed),
+        TurboPlace("dataset", "`map(augment)`", "left", here_at[4], "it draws random numbers"),
+    )
 
 
 def diagnosis(*findings: Finding, **changes: object) -> Diagnosis:

@@ -12,7 +12,14 @@ import quickfit
 from quickfit.findings import Evidence, Fix, FixClass, Gain, Hunk
 from quickfit.report.to_json import dumps, to_json
 
-from report.builders import BREAKDOWN, diagnosis, full_diagnosis, map_finding, memory_finding
+from report.builders import (
+    BREAKDOWN,
+    diagnosis,
+    full_diagnosis,
+    map_finding,
+    memory_finding,
+    turbo_places,
+)
 
 DOCS = Path(__file__).parents[2] / "docs" / "report-json.md"
 
@@ -82,10 +89,12 @@ def keys_of(value, prefix=""):
 def test_every_key_is_documented():
     documented = set(re.findall(r"^\| `([^`]+)` \|", DOCS.read_text(), flags=re.MULTILINE))
     edit = Fix("t", FixClass.SAME_RESULTS, hunks=(Hunk("train.py", 1, "a", "b"),))
-    told = (full_diagnosis(), diagnosis(memory_finding(), map_finding(fix=edit)))
+    turbo = diagnosis(turbo=turbo_places())
+    told = (full_diagnosis(), diagnosis(memory_finding(), map_finding(fix=edit)), turbo)
     keys = {key for each in told for key in keys_of(to_json(each))}
     # A node of the account has the keys of its parent, and its place those of a finding's.
     below = re.compile(
-        r"^(account\.(children\[\]\.|where\.)|memory\.parts\[\]\.(parts\[\]|growth\[\]|where)\.)"
+        r"^(account\.(children\[\]\.|where\.)|memory\.parts\[\]\.(parts\[\]|growth\[\]|where)\."
+        r"|turbo\[\]\.where\.)"
     )
     assert {key for key in keys if not below.match(key)} == documented

@@ -30,6 +30,7 @@ from report.builders import (
     generator_finding,
     map_finding,
     memory_finding,
+    turbo_places,
 )
 
 
@@ -53,6 +54,8 @@ REPORTS = {
         headline="3 tensors are kept with every step; the limit of memory is reached in 25 min",
     ),
     "compute_bound": lambda: diagnosis(advice=("A larger batch would fill the cores.",)),
+    "turbo": lambda: diagnosis(map_finding(), turbo=turbo_places()),
+    "turbo_of_nothing": lambda: diagnosis(turbo=()),
     "no_steps": lambda: diagnosis(
         verdict="no-steps",
         headline="no training step was seen",

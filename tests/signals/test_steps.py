@@ -11,8 +11,10 @@ from quickfit.signals.loops import Epoch, Loop, loops_of
 from quickfit.signals.steps import (
     WARMUP_STEPS,
     WholeTime,
+    after_warmup,
     calls_s,
     copies_per_step_s,
+    every_step_of_loop,
     steps_of_loop,
     whole_time,
 )
@@ -395,3 +397,12 @@ def test_copies_are_told_per_step_over_all_looks_at_the_loop():
 def test_a_loop_that_nobody_looked_at_has_no_copies_that_are_known():
     assert copies_per_step_s([], 1) is None
     assert copies_per_step_s([{"loop": 2, "steps": 4, "copies_s": 0.2}], 1) is None
+
+
+def test_steps_that_trace_a_function_again_are_a_cost_and_not_a_warm_up():
+    every = every_step_of_loop(rows([1.0] * 20 + [0.1] * 20), 1)
+    assert every is not None
+    assert after_warmup(every).warmup == 20
+    ends = [step.end_s - 0.1 for step in every.steps[:20]]
+    assert after_warmup(every, ends).warmup == 5
+    assert after_warmup(every, ends[:2]).warmup == 20, "in the warm-up itself"

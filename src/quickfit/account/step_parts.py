@@ -6,7 +6,7 @@ import contextlib
 
 from quickfit.errors import SignalMissing
 from quickfit.signals import Signals
-from quickfit.signals.steps import Steps
+from quickfit.signals.steps import LOOKS, Steps
 
 ITERATOR_ENDS = "TensorFlow shutting its iterators down"
 # A part of the train step, below it in the account.
@@ -35,6 +35,9 @@ ALWAYS = ("input_wait", "step", "callbacks", "between")
 
 def part_label(name: str, signals: Signals) -> str:
     """Return the words for a part of the time of the loop that `signals` are about."""
+    head = signals.loop.facts.get("head")
+    if name == "step" and head in LOOKS:
+        return f"calls of `{head}`"
     if name == "step" and not signals.loop.trains:
         return "the step"
     if name == "validation" and signals.loop.kind != "fit" and _predicts(signals):

@@ -39,10 +39,10 @@ class Cause:
             text tells.
         scan: what the text of one file of a program proves, for causes that text alone can prove.
         fix: the change that removes it; None where there is only advice on the page.
+        advice: the fix of every run alike, in the place of `fix`; it shows the page's example.
         changes: the edits that make the fix in the user's files, the best first; none where the
             code is not recognised.
         live: the mechanisms that show it while a run does not move.
-        counts_start: the time before the first step is part of what it costs.
         is_general: it names a large part of the time that no other cause explains.
         says_more_than: causes whose finding is left out where this one explains most of it.
         resource: what an input with this cause has run out of; empty where measuring tells.
@@ -55,9 +55,9 @@ class Cause:
     detect: Callable[[Signals], Finding | None] | None = None
     scan: Callable[[Module, Program], Iterable[Spotted]] | None = None
     fix: Callable[[Finding, Signals], Fix | None] | None = None
+    advice: Fix | None = None
     changes: Callable[[Finding, Signals, Program], list[Change]] | None = None
     live: tuple[Mechanism, ...] = ()
-    counts_start: bool = False
     says_more_than: tuple[str, ...] = ()
     resource: str = ""
     is_general: bool = False
@@ -70,6 +70,15 @@ def waiting(signals: Signals) -> Evidence:
     wait = signals.wait
     detail = f"{wait.requests} steps, {wait.source}"
     return Evidence("step time spent waiting for input", wait.share, "share", detail)
+
+
+def slowest_input_line(signals: Signals) -> tuple[Evidence, ...]:
+    """Return the fact about the slowest line of the input's Python code, where it is certain."""
+    line = signals.hot_input_line()
+    if line is None or not line.is_certain:
+        return ()
+    what = "of the samples of the input code are at its slowest line"
+    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
 
 
 def waits_for_input(signals: Signals) -> bool:

@@ -27,8 +27,8 @@ from quickfit.checking.settings import (
     nearest_settings,
     read_settings,
 )
-from quickfit.code import writing
-from quickfit.code.writing import patch, show_patch
+from quickfit.code import file_changes
+from quickfit.code.file_changes import patch, show_patch
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.report.text import path, prose
@@ -219,11 +219,11 @@ def _fixes(done: Mended) -> str:
 
 
 def _write(done: Mended, err: TextIO) -> None:
-    home = writing.project_of(done.files)
+    home = file_changes.project_of(done.files)
     title = f"check --fix: {', '.join(dict.fromkeys(t.spotted.cause for t in done.fixed))}"
     show_patch(done.files, base=home, stream=err)
     try:
-        writing.write(done.files, home=home, title=title)
+        file_changes.write(done.files, home=home, title=title)
     except FixError as error:
         # The same writer serves `quickfit fix`, whose patch is another one.
         raise UsageError(str(error).replace("quickfit fix", "quickfit check")) from error

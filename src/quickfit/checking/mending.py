@@ -17,8 +17,8 @@ from quickfit.checking import places
 from quickfit.checking.records import Checked, Told
 from quickfit.checking.scanning import NOTEBOOK
 from quickfit.code.edits import is_in_conflict, merge_edits
+from quickfit.code.file_changes import SourceFile, check_may_change, project_of, read_source
 from quickfit.code.notebooks import read_notebook
-from quickfit.code.writing import SourceFile, check_may_change, project_of, read_source
 from quickfit.errors import FixError, SourceError, UsageError
 from quickfit.findings import Change, Edit, FixClass
 

@@ -19,6 +19,7 @@ OPTIONS = {
     "--steps": True,
     "--for": True,
     "--memory": False,
+    "--turbo": False,
     "--stuck-after": True,
     "--on-stuck": True,
     "--on-slowdown": True,
@@ -70,6 +71,14 @@ def run(
             "--memory",
             help="Find the lines that hold more and more memory. Steps are several times slower"
             " meanwhile: it is for a second run.",
+        ),
+    ] = False,
+    turbo: Annotated[
+        bool,
+        typer.Option(
+            "--turbo",
+            help="Make the script faster while it runs, only where every value stays the same, bit"
+            " for bit; the report says what that gained and what the edit would be.",
         ),
     ] = False,
     stuck_after: Annotated[
@@ -136,6 +145,11 @@ def run(
         from quickfit.report.page import check_page_file
 
         check_page_file(html, replaces=force)
+    if turbo and memory:
+        raise UsageError(
+            "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
+            "Leave one of them out."
+        )
     limit_s = time_of("--stuck-after", stuck_after) if stuck_after is not None else None
     _start(
         words or [],
@@ -144,6 +158,7 @@ def run(
         stop=asked_stop(steps, duration),
         log_lines=log_lines,
         memory=memory,
+        turbo=turbo,
         watching=Watching(limit_s, on_stuck, on_slowdown),
         form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
     )

@@ -157,9 +157,9 @@ def tune(
 
     Tried are: xla (jit_compile), steps (steps_per_execution 8 and 32), batch (twice and four
     times as large), precision (16 bits, where the hardware has units for it), threads; each alone,
-    then the winners together. The training as it is and the changed one take turns in processes
-    of their own, three times at least; a gain under 1.05× is none. No file of yours changes
-    without --apply, and the trained models are thrown away. Ctrl-C shows what is known by then.
+    then the winners together. The training as it is and the changed one take turns in fresh
+    processes until it is certain which is faster; a gain under 1.05× is none. No file of yours
+    changes without --apply, and trained models are thrown away. Ctrl-C shows what is known by then.
     """
     if undo:
         raise UsageError(
@@ -251,14 +251,15 @@ def _tune_script(
     target: Target, asked: Asked, writing: tuple[bool, bool, list[Accept] | None]
 ) -> None:
     """Tune a script; `writing` is whether to apply, to print a patch, and what is accepted."""
-    from quickfit.fixing import tuned, write
+    from quickfit.fixing import tune as script_tuning
+    from quickfit.fixing import write
     from quickfit.tuning.advice.request import check_numbers
 
     applies, prints, accept = writing
     accepted = frozenset(one.value for one in accept or ())
-    budget_s = asked.budget_s(tuned.BUDGET_S)
+    budget_s = asked.budget_s(script_tuning.BUDGET_S)
     check_numbers(budget_s, asked.steps_left)
-    request = tuned.TuneRequest(
+    request = script_tuning.TuneRequest(
         target,
         budget_s=budget_s,
         tries=frozenset(one.value for one in asked.also),
@@ -268,15 +269,15 @@ def _tune_script(
         trusts_script=asked.trusts_script,
     )
     wanted = write.Asked(applies=applies, prints_patch=prints, accepted=accepted)
-    code = tuned.tune(request, wanted, out=sys.stdout, err=sys.stderr)
+    code = script_tuning.tune(request, wanted, out=sys.stdout, err=sys.stderr)
     if code:
         raise typer.Exit(code)
 
 
 def _tune_function(name: str, asked: Asked) -> None:
     from quickfit.fixing.progress import Ticker
+    from quickfit.tuning.advice.change_table import ChangeKind
     from quickfit.tuning.advice.request import AdviceWishes, check_numbers
-    from quickfit.tuning.advice.result import ChangeKind
     from quickfit.tuning.advice.session import BUDGET_S, run_advice
 
     budget_s = asked.budget_s(BUDGET_S)

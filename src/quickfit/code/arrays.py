@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.scopes import binders_in_file, own_nodes, reads, writes
+from quickfit.code.scopes import binders_in_file, nodes_in_scope, reads, writes
 from quickfit.code.syntax import Def, Loop, called_name, name_of, parse_or_none
 
 Scope = ast.Module | Def
@@ -217,7 +217,7 @@ def _is_returned(
     found = [f for f in module.all(ast.FunctionDef) if f.name == call.func.id]
     if len(found) != 1 or found[0].decorator_list:
         return False
-    nodes = list(own_nodes(*found[0].body))
+    nodes = list(nodes_in_scope(*found[0].body))
     returned = [n.value for n in nodes if isinstance(n, ast.Return)]
     if not returned or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
         return False

@@ -16,14 +16,14 @@ from quickfit.code.scopes import (
     binding_in_block,
     dotted,
     import_path,
-    own_nodes,
+    nodes_in_scope,
     reads_of_assignment,
     scope_of,
     target_of,
     value_of,
     value_of_statement,
 )
-from quickfit.code.syntax import FUNCTIONS, argument, keyword_value
+from quickfit.code.syntax import FUNCTIONS, argument, keyword_value, names_in
 from quickfit.code.values import Frame, Item, Made, Routine, Value
 
 
@@ -519,7 +519,7 @@ def is_surely_dataset(module: Module, value: ast.expr, depth: int = 0) -> bool:
     if not isinstance(value, ast.Name):
         return False
     found = _values_of_name(module, value)
-    first = [v for v in found if v is not None and value.id not in _names(v)]
+    first = [v for v in found if v is not None and value.id not in names_in(v)]
     return (
         len(first) >= 1
         and None not in found
@@ -532,7 +532,7 @@ def _gives_dataset(module: Module, name: str, depth: int) -> bool:
     found = [f for f in module.all(ast.FunctionDef) if f.name == name]
     if len(found) != 1 or found[0].decorator_list or len(binders_in_file(module, name)) != 1:
         return False
-    nodes = list(own_nodes(*found[0].body))
+    nodes = list(nodes_in_scope(*found[0].body))
     if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
         return False
     returned = [n.value for n in nodes if isinstance(n, ast.Return)]
@@ -563,7 +563,3 @@ def _values_of_name(module: Module, name: ast.Name) -> list[ast.expr | None]:
     scope = scope_of(module, name)
     found = binders(scope, name.id) or binders(module.tree, name.id)
     return [value_of(module, node) for node in found]
-
-
-def _names(value: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}

@@ -125,11 +125,15 @@ class Files:
         return found
 
     def _has(self, path: str, *words: str) -> bool:
+        text = self.text_or_empty(path)
+        return bool(text) and all(word in text for word in words)
+
+    def text_or_empty(self, path: str) -> str:
+        """Return the text of a file; empty where it cannot be read."""
         try:
-            text = self.text(path)
+            return self.text(path)
         except SourceError:
-            return False
-        return all(word in text for word in words)
+            return ""
 
 
 def read_text(path: str) -> str:

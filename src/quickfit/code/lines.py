@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
-from quickfit.code.syntax import Def, Loop, called_name, own_nodes, parse_or_none
+from quickfit.code.syntax import Def, Loop, called_name, names_in, own_nodes, parse_or_none
 
 # What a condition asks that is true in the script and false in a worker that imports it.
 _GUARDS = {"__name__", "parent_process", "current_process"}
@@ -91,6 +90,21 @@ def loop_around(text: str, line: int) -> Loop | None:
     return loops[-1] if loops else None
 
 
+def outermost_loop(text: str, line: int) -> tuple[int, int]:
+    """Return first and last line of the outermost loop around a line in its function.
+
+    Without a loop it is the line itself.
+    """
+    tree = parse_or_none(text)
+    around: list[tuple[int, int]] = []
+    for node in _nodes_around(tree, line) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            around = []
+        elif isinstance(node, Loop):
+            around.append((node.lineno, node.end_lineno or line))
+    return around[0] if around else (line, line)
+
+
 def loop_without_yield(text: str, line: int) -> bool:
     """Tell whether a line is in a loop that gives nothing, by itself or around it."""
     loop = loop_around(text, line)
@@ -105,7 +119,7 @@ def is_in_generator(text: str, line: int) -> bool:
     functions = [
         node
         for node in (_nodes_around(tree, line) if tree is not None else ())
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, Def)
     ]
     nodes = own_nodes(functions[-1]) if functions else []
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
@@ -135,11 +149,7 @@ def is_endless(text: str, line: int) -> bool:
     tree = parse_or_none(text)
     if tree is None:
         return False
-    functions = [
-        node
-        for node in _nodes_around(tree, line)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    functions = [node for node in _nodes_around(tree, line) if isinstance(node, Def)]
     if not functions:
         return False
     endless = [s for s in functions[-1].body if isinstance(s, ast.While) and _is_true(s.test)]
@@ -151,30 +161,19 @@ def _is_true(test: ast.expr) -> bool:
 
 
 def _gives(loop: ast.While) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own(loop))
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(loop))
 
 
 def _leaves(loop: ast.While) -> bool:
     """Tell whether a loop can be left by its own text; an exception may always end it."""
     inner = {
-        node
-        for other in _own(loop)
-        if isinstance(other, Loop) and other is not loop
-        for node in ast.walk(other)
+        node for other in own_nodes(loop) if isinstance(other, Loop) for node in ast.walk(other)
     }
     return any(
         isinstance(node, ast.Return | ast.Raise)
         or (isinstance(node, ast.Break) and node not in inner)
-        for node in _own(loop)
+        for node in own_nodes(loop)
     )
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is below a node, but not what is inside functions that it defines."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from _own(child)
 
 
 def _nodes_around(tree: ast.AST, line: int) -> list[ast.AST]:
@@ -223,10 +222,6 @@ def _line(node: ast.For | ast.AsyncFor | ast.comprehension) -> int:
     return node.iter.lineno if isinstance(node, ast.comprehension) else node.lineno
 
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
 def is_run_often(text: str, line: int) -> bool:
     """Tell whether a loop or a function is around a line: then it may run more than once."""
     return _innermost(text, line) is not None
@@ -239,14 +234,6 @@ def calls_around(text: str, line: int) -> set[str]:
     return {called_name(node) for node in nodes if isinstance(node, ast.Call)}
 
 
-def last_line(text: str, line: int) -> int:
-    """Return the last line of the loop that begins at a line; the line itself without one."""
-    tree = parse_or_none(text)
-    nodes = ast.walk(tree) if tree is not None else ()
-    ends = [n.end_lineno or 0 for n in nodes if isinstance(n, _LOOPS) and n.lineno == line]
-    return max(ends, default=line)
-
-
 def is_in_one_function(text: str, line: int, other: int) -> bool:
     """Tell whether two lines are in the same function, or both in none."""
     return _function(text, line) == _function(text, other)
@@ -255,7 +242,7 @@ def is_in_one_function(text: str, line: int, other: int) -> bool:
 def _function(text: str, line: int) -> int:
     tree = parse_or_none(text)
     nodes = ast.walk(tree) if tree is not None else ()
-    around = [n for n in nodes if isinstance(n, _FUNCTIONS)]
+    around = [n for n in nodes if isinstance(n, Def)]
     begins = [n.lineno for n in around if n.lineno <= line <= (n.end_lineno or 0)]
     return max(begins, default=0)
 
@@ -266,8 +253,7 @@ def _innermost(text: str, line: int) -> ast.stmt | None:
     around = [
         node
         for node in nodes
-        if isinstance(node, (*_LOOPS, *_FUNCTIONS))
-        and node.lineno <= line <= (node.end_lineno or 0)
+        if isinstance(node, Loop | Def) and node.lineno <= line <= (node.end_lineno or 0)
     ]
     return max(around, key=lambda node: node.lineno, default=None)
 
@@ -291,7 +277,7 @@ def feeding_lines(text: str, line: int) -> set[int]:
     tree = parse_or_none(text)
     if tree is None:
         return {line}
-    scope = _scope_around(tree, line)
+    scope = _innermost(text, line) or tree
     statements = _statements(scope)
     here = [s for s in statements if s.lineno <= line <= (s.end_lineno or 0)]
     fed, names = list(here), _names_read(here)
@@ -302,15 +288,9 @@ def feeding_lines(text: str, line: int) -> set[int]:
         fed += more
         names |= _names_read(more)
     lines = {line}.union(*(range(s.lineno, (s.end_lineno or s.lineno) + 1) for s in fed))
-    if isinstance(scope, ast.For | ast.AsyncFor) and _target_names(scope.target) & names:
+    if isinstance(scope, ast.For | ast.AsyncFor) and names_in(scope.target) & names:
         lines.add(scope.lineno)  # a generator makes it, at the loop's own line
     return lines
-
-
-def _scope_around(tree: ast.Module, line: int) -> ast.AST:
-    blocks = [n for n in ast.walk(tree) if isinstance(n, (Def, Loop))]
-    inside = [n for n in blocks if n.lineno <= line <= (n.end_lineno or 0)]
-    return max(inside, key=lambda n: n.lineno, default=tree)
 
 
 def _statements(scope: ast.AST) -> list[ast.stmt]:
@@ -341,11 +321,7 @@ def _names_bound(statement: ast.stmt) -> set[str]:
         targets = [statement.target]
     else:
         return set()
-    return set().union(*map(_target_names, targets))
-
-
-def _target_names(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return set().union(*map(names_in, targets))
 
 
 def call_on_line(text: str, line: int, method: str) -> ast.Call | None:

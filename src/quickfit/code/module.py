@@ -14,7 +14,16 @@ from functools import cached_property
 from typing import TypeVar
 
 from quickfit.code.edits import remove_keywords, with_keyword
-from quickfit.code.syntax import FUNCTIONS, LOOPS, Def, Function, Loop, name_of, parse_python
+from quickfit.code.syntax import (
+    FUNCTIONS,
+    LOOPS,
+    Def,
+    Function,
+    Loop,
+    is_docstring,
+    name_of,
+    parse_python,
+)
 from quickfit.errors import SourceError
 from quickfit.findings import Edit, Position, Span
 
@@ -312,7 +321,7 @@ class Module:
         blocks = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
         top = list(itertools.takewhile(lambda s: not isinstance(s, blocks), body))
         imports = [s for s in top if isinstance(s, ast.Import | ast.ImportFrom)]
-        docstring = [s for s in body[:1] if _is_docstring(s)]
+        docstring = [s for s in body[:1] if is_docstring(s)]
         behind = (imports or docstring)[-1:]
         if not behind:
             line = self._first_line(body[0]) if body else 1
@@ -320,10 +329,6 @@ class Module:
         line = self.end(behind[0])[0]
         place = (line, len(self.lines[line - 1]))
         return Edit(self.path, place, place, f"\n{code}")
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _is_in_body(function: Function, child: ast.AST) -> bool:

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.code.module import Module
-from quickfit.code.syntax import FUNCTIONS, LOOPS
+from quickfit.code.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS
 
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.expr
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (*FUNCTIONS, ast.Module, ast.ClassDef, *_COMPREHENSIONS)
+_SCOPES = (*FUNCTIONS, ast.Module, ast.ClassDef, *COMPREHENSIONS)
 _WITHS = (ast.With, ast.AsyncWith)
 Block = tuple[ast.AST, str]
 
@@ -72,7 +71,7 @@ class Bindings:
         if isinstance(node, ast.comprehension):
             return self.module.parents[node]
         scope = self.scope(node)
-        while isinstance(scope, _COMPREHENSIONS):  # a walrus binds outside
+        while isinstance(scope, COMPREHENSIONS):  # a walrus binds outside
             scope = self.scope(scope)
         return self.module.tree if name in self._globals.get(scope, ()) else scope
 
@@ -89,7 +88,7 @@ class Bindings:
         scope, is_own = self.scope(use), True
         while True:
             found = self.all(scope, name)
-            if found and isinstance(scope, _COMPREHENSIONS):
+            if found and isinstance(scope, COMPREHENSIONS):
                 return found  # its own names hold in all of it, also in front of its `for`
             if found and (is_own or not isinstance(scope, ast.ClassDef)):
                 here = [b for b in found if self._is_here(b, scope)]
@@ -100,7 +99,7 @@ class Bindings:
             if scope is self.module.tree:
                 return []
             # A comprehension is run at once, where it stands.
-            is_own = is_own and isinstance(scope, _COMPREHENSIONS)
+            is_own = is_own and isinstance(scope, COMPREHENSIONS)
             scope = self.scope(scope)
 
     def _is_here(self, binding: Binding, scope: ast.AST) -> bool:
@@ -111,7 +110,7 @@ class Bindings:
     def _reaching(self, use: ast.AST, bindings: list[Binding], scope: ast.AST) -> list[Binding]:
         chain = self.blocks(use, scope)
         place = _place(use)
-        earlier = [b for b in bindings if _effect(b) <= place]
+        earlier = [b for b in bindings if _effect_of(b.node) <= place]
         before = [b for b in earlier if not self._is_excluded(b, chain, scope)]
         found, last = self._last(before, chain, scope)
         loops = [node for node, _ in chain if isinstance(node, LOOPS)]
@@ -245,10 +244,6 @@ def _binding_nodes(module: Module) -> list[ast.AST]:
     """Return what binds names, in the order of the text."""
     found: list[ast.AST] = [n for kind in _BINDING for n in module.all(kind)]
     return sorted(found, key=_effect_of)
-
-
-def _effect(binding: Binding) -> tuple[int, int]:
-    return _effect_of(binding.node)
 
 
 def _effect_of(node: ast.AST) -> tuple[int, int]:

@@ -13,26 +13,20 @@ Each follower of a name answers another question, the most careful one first:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import Def, Loop, called_name
+from quickfit.code.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, Def, Function, Loop, own_nodes
 
 Scope = ast.Module | Def
-_NEW_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
-    """Yield nodes and all below them, but not what is inside functions and classes in them."""
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, _NEW_SCOPE):
-            waiting += ast.iter_child_nodes(node)
+def nodes_in_scope(*roots: ast.AST) -> list[ast.AST]:
+    """Return nodes and all below them, but not what is inside functions and classes in them."""
+    inner = (own_nodes(root) for root in roots if not isinstance(root, (*FUNCTIONS, ast.ClassDef)))
+    return [*roots, *(node for nodes in inner for node in nodes)]
 
 
 def reads(*nodes: ast.AST) -> set[str]:
@@ -44,7 +38,7 @@ def reads(*nodes: ast.AST) -> set[str]:
 def writes(*nodes: ast.AST) -> set[str]:
     """Return the names that code binds in its own scope."""
     names: set[str] = set()
-    for node in own_nodes(*nodes):
+    for node in nodes_in_scope(*nodes):
         names |= _names_bound(node)
     return names - _only_in_comprehensions(nodes)
 
@@ -55,7 +49,7 @@ def _only_in_comprehensions(nodes: Iterable[ast.AST]) -> set[str]:
         target
         for root in nodes
         for node in ast.walk(root)
-        if isinstance(node, _COMPREHENSIONS)
+        if isinstance(node, COMPREHENSIONS)
         for generator in node.generators
         for target in ast.walk(generator.target)
     ]
@@ -92,7 +86,7 @@ def local_names(function: Def) -> set[str]:
     """Return the names that belong to a function: its parameters and what its body binds."""
     declared = {
         name
-        for node in own_nodes(*function.body)
+        for node in nodes_in_scope(*function.body)
         if isinstance(node, ast.Global | ast.Nonlocal)
         for name in node.names
     }
@@ -106,7 +100,7 @@ def scope_of(module: Module, node: ast.AST) -> Scope:
 
 def binders(scope: Scope, name: str) -> list[ast.AST]:
     """Return the nodes that bind a name in a scope: names that are stored, functions, imports."""
-    return [node for node in own_nodes(*scope.body) if name in _names_bound(node)]
+    return [node for node in nodes_in_scope(*scope.body) if name in _names_bound(node)]
 
 
 def loops_around(module: Module, node: ast.AST) -> list[Loop]:
@@ -180,16 +174,15 @@ def _import_path(node: ast.Import | ast.ImportFrom, root: str) -> str:
 
 def is_called_in_loop(module: Module, name: str) -> bool:
     """Tell whether a function or method of a name is called inside a loop or a comprehension."""
-    for node in module.all(ast.Call):
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-        if called == name and (loops_around(module, node) or module.around(node, *_COMPREHENSIONS)):
-            return True
-    return False
+    return any(
+        loops_around(module, call) or module.around(call, *COMPREHENSIONS)
+        for call in module.calls(name)
+    )
 
 
 def call_at(module: Module, line: int, *names: str) -> ast.Call | None:
     """Return the only call of one of these names that stands at a line."""
-    calls = [call for call in module.all(ast.Call) if called_name(call) in names]
+    calls = module.calls(*names)
     on_line = [call for call in calls if call.func.end_lineno == line]
     around = [call for call in calls if call.lineno <= line <= (call.end_lineno or 0)]
     found = on_line or around
@@ -241,11 +234,11 @@ def imported_from_project(module: Module, name: str, program: Program) -> tuple[
     alias = found[0] if found else None
     if not isinstance(node, ast.ImportFrom) or not isinstance(alias, ast.alias):
         return None
-    other = _script_of_module(module, node.module or "", program)
+    other = _file_of_import(module, node.module or "", program)
     return (other, alias.name) if other is not None else None
 
 
-def _script_of_module(module: Module, name: str, program: Program) -> Module | None:
+def _file_of_import(module: Module, name: str, program: Program) -> Module | None:
     """Return the file of a module, where only one of the project can be it."""
     end = f"{name.replace('.', '/')}.py"
     files = [f for f in program.paths if f == end or f.endswith(f"/{end}")]
@@ -254,9 +247,8 @@ def _script_of_module(module: Module, name: str, program: Program) -> Module | N
     return program.find_module(found[0]) if len(found) == 1 else None
 
 
-NameScope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+NameScope = ast.Module | Function | ast.ClassDef
+_SCOPES = (ast.Module, *FUNCTIONS, ast.ClassDef)
 
 
 def name_scope_of(module: Module, node: ast.AST) -> NameScope:
@@ -383,11 +375,11 @@ def _is_local(module: Module, name: ast.Name, outer: NameScope) -> bool:
 
 
 def _shares_loop(module: Module, node: ast.AST, statement: ast.stmt) -> bool:
-    loop: ast.AST | None = module.around(statement, *_LOOPS, *_SCOPES)
+    loop: ast.AST | None = module.around(statement, *LOOPS, *_SCOPES)
     while isinstance(loop, Loop):
         if any(part is node for part in ast.walk(loop)):
             return True
-        loop = module.around(loop, *_LOOPS, *_SCOPES)
+        loop = module.around(loop, *LOOPS, *_SCOPES)
     return False
 
 

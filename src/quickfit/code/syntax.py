@@ -102,3 +102,24 @@ def own_nodes(function: ast.AST) -> list[ast.AST]:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             waiting.extend(ast.iter_child_nodes(node))
     return waiting
+
+
+def receiver_of(call: ast.Call) -> ast.expr | None:
+    """Return the object whose method is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return all names that code reads or binds."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def parameter_names(function: Function) -> list[str]:
+    """Return the names of a function's parameters, without `*rest` and `**rest`."""
+    given = function.args
+    return [arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    """Tell whether a statement is a text that stands by itself."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -7,7 +7,6 @@ import json
 import lzma
 import re
 import struct
-import subprocess
 import sys
 import warnings
 import zipfile
@@ -21,6 +20,7 @@ from quickfit import trust
 from quickfit.data.speed import target as user_code
 from quickfit.data.speed.target import load_tensorflow
 from quickfit.errors import ModelError, UsageError
+from quickfit.lab.child import ChildError, run_to_end
 
 # Models are `Any`: Keras has no types of its own.
 
@@ -309,14 +309,14 @@ def _hdf5_texts(path: Path) -> list[str] | None:
     words = (json.dumps(sys.path), str(_CPU_S), str(path))
     command = [sys.executable, "-P", "-c", _HDF5_READER, *words]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)
+        done = run_to_end(command, timeout_s=_PATIENCE_S)
         told = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
-    except subprocess.TimeoutExpired:
+    except ChildError:
         done, told = None, {}
     if "texts" in told:
         texts: list[str] | None = told["texts"]
         return texts
-    how = "HDF5 does not come to an end with it" if done is None or done.returncode < 0 else ""
+    how = "HDF5 does not come to an end with it" if done is None or done.code < 0 else ""
     raise ModelError(_damaged_file_error(path, told.get("error") or how or "HDF5 cannot read it"))
 
 

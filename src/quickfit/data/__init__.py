@@ -10,16 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quickfit.data.acceleration import accelerate
     from quickfit.data.image_pipeline import images
     from quickfit.data.packing import pack
     from quickfit.data.record_pipeline import records
     from quickfit.data.speed import measure
     from quickfit.data.workers import generator
 
-__all__ = ["generator", "images", "measure", "pack", "records"]
+__all__ = ["accelerate", "generator", "images", "measure", "pack", "records"]
 
 # No package here has the name of a function: importing it would hide the function.
 _HOMES = {
+    "accelerate": "acceleration",
     "generator": "workers",
     "images": "image_pipeline",
     "measure": "speed",

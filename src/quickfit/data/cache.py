@@ -25,7 +25,7 @@ from quickfit.data.pixels import Pixels, Shape, empty_batch
 from quickfit.errors import PipelineError, UsageError
 
 # The model, its optimizer and the rest of the machine need theirs.
-_MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.5
 _DISK_SHARE = 0.25
 _CACHE_CHOICES = "'auto', 'memory', 'disk', a folder, or None"
 
@@ -98,7 +98,7 @@ def _memory_place(needed_bytes: int, function: str) -> CachePlace:
 
 def _automatic_place(needed_bytes: int) -> CachePlace:
     size, memory = units.size(needed_bytes), free_memory_bytes()
-    if needed_bytes <= memory * _MEMORY_SHARE:
+    if needed_bytes <= memory * MEMORY_SHARE:
         return CachePlace("memory", "", f"cached in memory ({size} of {units.size(memory)} free)")
     folder = _temporary_folder()
     disk = 0 if _is_memory_folder(folder) else free_disk_bytes(folder)

@@ -10,6 +10,7 @@ import numpy as np
 
 from quickfit.data.epoch_order import EpochOrder
 from quickfit.data.graph import Dataset, Tensor, tensor_from_python, without_autograph
+from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.data.options import Augment, PipelineOptions
 from quickfit.errors import UsageError
 
@@ -159,7 +160,7 @@ def _required_arguments(function: Augment) -> list[str]:
 def end_pipeline(
     dataset: Dataset, count: int | None, options: PipelineOptions, *, has_files: bool = True
 ) -> Dataset:
-    """Return the dataset with its length, which `fit` shows.
+    """Return the dataset with its length, which `fit` shows, and iterators that end aside.
 
     Args:
         dataset: of batches.
@@ -182,7 +183,7 @@ def end_pipeline(
         policy = policies.OFF if is_share else policies.DATA
         settings.experimental_distribute.auto_shard_policy = policy
         dataset = dataset.with_options(settings)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return end_iterators_aside(dataset.prefetch(tf.data.AUTOTUNE))
 
 
 def describe_dataset(

@@ -147,16 +147,6 @@ class UnnoticedInterrupts:
         self._place = None
 
 
-def hold_interrupts_back() -> set[int | signal.Signals]:
-    """Hold Ctrl-C back in this thread, for a process to be started; returns what was before."""
-    return signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-
-def let_interrupts_through(before: set[int | signal.Signals]) -> None:
-    """Undo `held_back`."""
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _is_out_of_reach() -> bool:
     """Return whether Ctrl-C is for the main thread, and that is not this one."""
     handler = signal.getsignal(signal.SIGINT)  # the user's own handler is respected

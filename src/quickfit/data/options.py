@@ -1,4 +1,4 @@
-"""The options of `images` and `records`: checked before a file is read."""
+"""The options of `images`, `records` and `accelerate`: checked before anything is read."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check_image_options(given: Mapping[str, Any]) -> PipelineOptions:  # whateve
     Raises:
         UsageError: one of them makes no sense.
     """
-    check = _OptionChecks("images")
+    check = OptionChecks("images")
     if given["size"] is None:
         raise check.wrong("size", None, _SIZE_REMEDY)
     shuffle = check.flag("shuffle", given["shuffle"])
@@ -92,7 +92,7 @@ def check_record_options(given: Mapping[str, Any]) -> PipelineOptions:  # whatev
     Raises:
         UsageError: one of them makes no sense.
     """
-    check = _OptionChecks("records")
+    check = OptionChecks("records")
     shuffle = check.flag_or_whole("shuffle", given["shuffle"], least=1)
     one_hot = check.flag_or_whole("one_hot", given["one_hot"], least=2)
     return check.options(given, shuffle=shuffle, one_hot=one_hot)
@@ -145,7 +145,7 @@ def check_source(source: object) -> None:
     )
 
 
-class _OptionChecks:
+class OptionChecks:
     """Checks values that a user gave; each error names the function, the option and the value."""
 
     def __init__(self, function: str) -> None:

@@ -24,7 +24,7 @@ from quickfit.diagnosis.ranking import (
     without_explained,
     without_vaguer,
 )
-from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, withdrawn
+from quickfit.diagnosis.run_facts import early_verdict, overhead, phases, turbo_places, withdrawn
 from quickfit.diagnosis.texts import only_in_text, proven_by_text
 from quickfit.diagnosis.verdict import (
     Verdict,
@@ -120,6 +120,7 @@ def diagnose_recording(recording: Recording, *, with_details: bool = False) -> D
         details=run_details(signals, findings=findings, memory=memory, phases=first)
         if with_details
         else None,
+        turbo=turbo_places(signals),
     )
 
 

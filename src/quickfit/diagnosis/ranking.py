@@ -8,6 +8,10 @@ from collections.abc import Mapping
 
 from quickfit.findings import MIN_GAIN, Finding, Gain, Severity, Symptom
 
+# A general finding that costs this many times as much as the cause before it comes first.
+FAR_MORE = 2.0
+# Said where a fix gains more than the time it costs now.
+ENDS_SOONER = "shorter epochs also let TensorFlow end its iterators sooner"
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
 MIN_HIDDEN_SHARE, MIN_HIDDEN_GAIN = 0.10, 1.10
 HIDDEN_SAVED = (0.4, 0.7, 1.0)
@@ -22,9 +26,9 @@ def ranked(findings: list[Finding]) -> list[Finding]:
     first step on. Then the likely gain decides; the cautious end of the range breaks near ties, so
     that a certain 1.8 comes before a possible 1.9. What runs out has no gain, and counts as what
     just makes a slow finding as severe. What the machine does to the script comes last: the
-    script's own causes hold beside it.
+    script's own causes hold beside it. A large part without a cause comes before a small cause.
     """
-    order = sorted(findings, key=_rank, reverse=True)
+    order = _general_first(sorted(findings, key=_rank, reverse=True))
     if not order:
         return order
     return [order[0], *(_after(order[0], finding) for finding in order[1:])]
@@ -70,6 +74,22 @@ def of_the_run(finding: Finding, share: float) -> Finding:
 
 def _believable(gain: Gain) -> float:
     return math.cbrt(gain.likely * gain.likely * gain.low)
+
+
+def _general_first(order: list[Finding]) -> list[Finding]:
+    """Return the order with a general finding first that costs far more than the cause before it.
+
+    What a general one gains is a guess, half of what it costs; its seconds are not.
+    """
+    if len(order) < 2 or not order[1].is_general or order[0].is_general:
+        return order
+    first, general = order[:2]
+    if first.symptom != Symptom.SLOW or general.severity == Severity.MENTION:
+        return order
+    is_more = general.cost_share * general.weight > FAR_MORE * first.cost_share * first.weight
+    if not is_more or general.gain.high <= first.gain.likely:
+        return order
+    return [general, first, *order[2:]]
 
 
 def behind_the_first(findings: list[Finding], hidden: list[Finding]) -> list[Finding]:
@@ -232,7 +252,7 @@ _SAME_TIME = (
     {"between", "logs", "looks", "copies", "checkpoint", "fit_calls", "epoch_ends"},
     {"validation", "looks", "looking_loop", "epoch_callbacks", "callbacks"},
     {"tracing", "fit_calls", "first_step"},
-    {"between_loops", "fit_calls", "epoch_start"},
+    {"between_loops", "epoch_start", "epoch_ends"},
     {"saving", "checkpoint"},
 )
 
@@ -260,12 +280,14 @@ def of_the_whole(finding: Finding, steps_share: float, ends_share: float = 0.0) 
     """Return a finding about the steps as one about all of the training, validation included.
 
     Ending an iterator takes a part of its own life (decision 0009): shorter epochs are likely to
-    end sooner, too.
+    end sooner, too. Where that is much of the gain, it is said.
     """
     told = _reduced(finding, finding.cost_share * steps_share)
     shorter = _reduced(finding, finding.cost_share * min(steps_share + ends_share, 1.0))
     low, gain = told.gain.low, shorter.gain
-    return dataclasses.replace(told, gain=Gain(low, gain.likely, gain.high, gain.basis))
+    is_much = gain.likely >= MIN_GAIN * told.gain.likely
+    basis = f"{gain.basis}; {ENDS_SOONER}" if is_much else gain.basis
+    return dataclasses.replace(told, gain=Gain(low, gain.likely, gain.high, basis))
 
 
 def _reduced(finding: Finding, left: float) -> Finding:

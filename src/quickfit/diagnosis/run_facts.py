@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from quickfit.findings import EarlyVerdict, Finding, NotChecked, Overhead, Phase, Severity
+from quickfit.findings import (
+    EarlyVerdict,
+    Finding,
+    NotChecked,
+    Overhead,
+    Phase,
+    Severity,
+    TurboPlace,
+)
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 from quickfit.signals.first_step import PhaseTime, first_step
@@ -35,6 +43,31 @@ def overhead(signals: Signals) -> Overhead:
         for row in process.rows("hooks")
     )
     return Overhead(step_s, share, used_s, probes, hooks)
+
+
+def turbo_places(signals: Signals) -> tuple[TurboPlace, ...] | None:
+    """Return what `--turbo` did, the largest saving first; None: a run without it."""
+    process = signals.process
+    if not process.facts.get("turbo_run"):
+        return None
+    places = [
+        TurboPlace(
+            row["kind"],
+            row["what"],
+            row["state"],
+            signals.location(row["file"], row["line"]),
+            row["reason"] or "",
+            row["cause"] or "",
+            row["unit"],
+            row["on_count"],
+            row["on_s"],
+            row["off_count"],
+            row["off_s"],
+            row["saved_s"],
+        )
+        for row in process.rows("turbo")
+    ]
+    return tuple(sorted(places, key=lambda place: -(place.saved_s or 0.0)))
 
 
 LABELS = {
@@ -90,6 +123,9 @@ def early_verdict(
     if first:
         # A cause that is still reported holds, also behind one that came to weigh more.
         held = first[0] in {finding.cause for finding in told}
+        if any(finding.cause == first[0] and finding.is_of_machine for finding in told):
+            # Of the script itself it was said that nothing in it explains the time.
+            held, first = all(finding.is_of_machine for finding in told), []
     else:
         # What was said of the script holds on a machine that got busy.
         held = all(finding.is_of_machine for finding in told)

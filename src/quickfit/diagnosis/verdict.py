@@ -84,6 +84,8 @@ def verdict(
     busy = _busy(signals)
     all_notes = (*((busy,) if busy else ()), *notes(signals, findings))
     own = [finding for finding in reported if not finding.is_of_machine]
+    if own:
+        all_notes = (*all_notes, *_long_endings(signals))
     if own and own[0].symptom == Symptom.SLOWING_DOWN:
         return Verdict("findings", slowing_headline(own[0], signals), notes=all_notes)
     if own:
@@ -105,6 +107,17 @@ def verdict(
     return said
 
 
+def _long_endings(signals: Signals) -> tuple[str, ...]:
+    """Say that ending iterators is a large part of the run, which no finding is about."""
+    root = time_account(signals)
+    nodes = [n for n in root.walk() if n.name == "iterator_ends"] if root is not None else []
+    spent_s = sum(node.seconds for node in nodes)
+    if root is None or spent_s < MAX_BESIDE_SHARE * root.seconds:
+        return ()
+    share = units.share(spent_s / root.seconds)
+    return (f"Ending iterators took {units.seconds(spent_s)}, {share} of the run. {ENDING}",)
+
+
 def _is_mostly_quiet(signals: Signals, parts: Breakdown | None) -> bool:
     """Tell whether the last silence lasted longer than all the steps before it."""
     steps = signals.every_step if parts is not None else None
@@ -123,7 +136,7 @@ def _headline(first: Finding) -> str:
     words = {
         "input_wait": "input-bound: {share} of the training time is spent waiting for input",
         "callbacks": "held up by a callback: {share} of the training time",
-        "tracing": "held up by tracing: {share} of the training time",
+        "tracing": "held up by tracing and setting up new graphs: {share} of the training time",
         "python": "slow step: {share} of the training time is Python called from the graph",
         "eager": "slow step: {share} of the training time is Python between operations",
         "epoch_start": "held up at the start of every epoch: {share} of the training time",
@@ -339,7 +352,11 @@ def _no_steps(signals: Signals, reported: list[Finding]) -> Verdict:
     notes = () if is_known else last_seen(signals)
     if reported and reported[0].symptom == Symptom.WRONG:
         return Verdict("findings", _headline(reported[0]), notes=notes)
-    text = f"no training step {_why_no_step(signals)}{_where_time_went(signals)}"
+    why = f"no training step {_why_no_step(signals)}"
+    if reported and ended_by(signals) is not None:
+        # What ended the script comes before what was slow until then.
+        return Verdict("findings", f"{why}; {_headline(reported[0])}", notes=notes)
+    text = f"{why}{_where_time_went(signals)}"
     if reported:
         return Verdict("findings", f"{_headline(reported[0])}; {text}", notes=notes)
     return Verdict("no-steps", text, notes=notes)
@@ -358,6 +375,8 @@ def _why_no_step(signals: Signals) -> str:
         place = signals.loop.location
         where = f" ({place.short})" if place else ""
         what = "`fit`" if signals.loop.kind == "fit" else "a loop"
+        if error is not None:
+            return f"ended: {what}{where} was entered, and the script ended with {error.kind}"
         return f"ended: {what}{where} was entered, but its first step did not finish"
     if any(
         row["state"] == "active"

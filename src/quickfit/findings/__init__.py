@@ -10,6 +10,7 @@ from quickfit.findings._details import (
 )
 from quickfit.findings._records import (
     MIN_GAIN,
+    OF_THE_RUN,
     AccountNode,
     Breakdown,
     BreakdownPart,
@@ -40,10 +41,12 @@ from quickfit.findings._records import (
     Span,
     Spotted,
     Symptom,
+    TurboPlace,
 )
 
 __all__ = [
     "MIN_GAIN",
+    "OF_THE_RUN",
     "AccountNode",
     "Breakdown",
     "BreakdownPart",
@@ -80,4 +83,5 @@ __all__ = [
     "Spotted",
     "StepPoint",
     "Symptom",
+    "TurboPlace",
 ]

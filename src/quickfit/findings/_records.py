@@ -318,6 +318,37 @@ class RunOutcome:
 
 
 @dataclass(frozen=True)
+class TurboPlace:
+    """A line at which `--turbo` made the run faster, or which it left alone.
+
+    Args:
+        kind: `predict`, `dataset` or `iterator-end`.
+        what: what is done there, or what it is that was left alone.
+        state: `kept` (faster, and used), `dropped` (not faster), `open` (too few calls or passes to
+            tell) or `left` (not tried).
+        reason: why it was left alone.
+        cause: the cause whose edit does the same in the script; may be empty.
+        unit: what was counted and timed: `call`, `step` or `iterator`.
+        on_s: what one took the new way; None where it was not timed.
+        off_s: the same the script's own way.
+        saved_s: what the run saved; None where it is not known.
+    """
+
+    kind: str
+    what: str
+    state: str
+    where: Location | None
+    reason: str = ""
+    cause: str = ""
+    unit: str = "call"
+    on_count: int = 0
+    on_s: float | None = None
+    off_count: int = 0
+    off_s: float | None = None
+    saved_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
@@ -343,6 +374,8 @@ class Diagnosis:
     account: AccountNode | None = None
     memory: MemoryAccount | None = None
     details: RunDetails | None = None
+    # None: a run without `--turbo`.
+    turbo: tuple[TurboPlace, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,18 @@
-"""Keeps what was proven, so that it can be written without proving it again.
+"""Keeps what was proven, so that it can be written later, and knows what of it was written.
 
 The note is sealed by the user, for this folder: one that came with a clone writes nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from quickfit import trust
-from quickfit.code.writing import SourceFile, read_source
+from quickfit.code.file_changes import MANIFEST, SourceFile, read_manifest, read_source
 from quickfit.errors import FixError
 from quickfit.findings import Edit, FixClass
 
@@ -102,3 +103,40 @@ def files_of(entries: Sequence[Proven]) -> dict[str, tuple[SourceFile, bytes]]:
             )
         files[path] = (found, found.edited(edits))
     return files
+
+
+# A file, its digest before a fix and after it.
+Written = tuple[str, str, str]
+
+
+def written_title(entries: Sequence[Proven], home: Path) -> str:
+    """Return what was written into the files of these changes, if they still are as it left them.
+
+    Empty where a file is as it was, or was changed since.
+    """
+    wanted = {
+        (path, digest, _digest_now(path))
+        for entry in entries
+        for path, digest in entry.digests.items()
+    }
+    for title, files in _fixes(home):
+        if wanted <= files:
+            return title
+    return ""
+
+
+def _digest_now(path: str) -> str:
+    try:
+        return hashlib.sha256(trust.read_regular(path)).hexdigest()
+    except OSError:
+        return ""
+
+
+def _fixes(home: Path) -> Iterator[tuple[str, set[Written]]]:
+    """Return what every fix that can be undone has written; what is damaged says nothing."""
+    for manifest in sorted((home / FILE).parent.glob(f"*/{MANIFEST}"), reverse=True):
+        try:
+            facts = read_manifest(manifest.parent, home)
+        except FixError:
+            continue
+        yield facts["title"], {(e["path"], e["before"], e["after"]) for e in facts["files"]}

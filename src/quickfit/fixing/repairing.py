@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from quickfit.code.edits import is_in_conflict, merge_edits
 from quickfit.diagnosis.candidates import Candidate
 from quickfit.findings import Change, FixClass
+from quickfit.fixing.sources import edited_files
 from quickfit.lab.proof import Claim, Prover
 from quickfit.lab.verdict import Outcome
 from quickfit.recording.reader import Recording
@@ -43,15 +44,13 @@ def repairs(groups: Groups) -> Groups:
 
 def repaired_at_once(story: Story, groups: Groups, prover: Prover, ticker: Ticker) -> bool:
     """Prove all repairs together; tell whether that settled it, and keep what came of each."""
-    from quickfit.fixing.story import edited
-
     chosen = _together([group[0] for group in groups])
     if len(chosen) < 2:
         return False
     causes = " + ".join(candidate.cause for candidate in chosen)
     ticker.begin(f"{len(chosen)} repairs together")
     change = Change("All of them", FixClass.REPAIRS, merge_edits([c.change for c in chosen]))
-    found = prover.prove(Claim(causes, "", change, None, edited(change, story.sources)))
+    found = prover.prove(Claim(causes, "", change, None, edited_files(change, story.sources)))
     if not found.is_accepted:
         return False
     story.outcomes += [_outcome(candidate, found) for candidate in chosen]

@@ -13,20 +13,27 @@ from typing import TextIO
 from quickfit import terminal, trust
 from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
-from quickfit.code.edits import is_in_conflict, merge_edits
-from quickfit.code.writing import check_inside
+from quickfit.code.edits import is_in_conflict
+from quickfit.code.file_changes import check_inside
 from quickfit.diagnosis import diagnose_recording
 from quickfit.diagnosis.candidates import Candidate, Unrecognised, candidates
-from quickfit.errors import FixError, RecordingError, UsageError
-from quickfit.findings import MIN_GAIN, Change, Diagnosis, FixClass
-from quickfit.fixing.commands import words_of
+from quickfit.errors import FixError, RecordingError, SignalMissing, UsageError
+from quickfit.findings import Change, Diagnosis, FixClass
 from quickfit.fixing.progress import Ticker
 from quickfit.fixing.repairing import failure_of, repaired_at_once, repairs
-from quickfit.fixing.sources import Sources, sources_of
+from quickfit.fixing.script_bench import ScriptBench
+from quickfit.fixing.setting_candidates import (
+    Watched,
+    free_candidates,
+    script_candidates,
+    script_training,
+)
+from quickfit.fixing.sources import Sources, edited_files, join_outcomes, sources_of
 from quickfit.lab.budget import Budget
 from quickfit.lab.observe import Observed, observe
 from quickfit.lab.proof import Claim, Prover
-from quickfit.lab.script_pair import Setting
+from quickfit.lab.script_pair import Setting, scope_of
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
@@ -34,6 +41,10 @@ from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 from quickfit.recording.taking import take
 from quickfit.trust import is_inside
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.advice.search import CandidateSearch
+from quickfit.tuning.advice.verdicts import is_part_of
 from quickfit.tuning.trials.trial import scratch_folder
 
 # A trial gets so many times as long to its first step as the script took when it was watched.
@@ -41,6 +52,11 @@ PATIENCE = 5.0
 MIN_PATIENCE_S = 90.0
 # Without a recording of its own memory, this much is taken for granted.
 TRIAL_BYTES = 2e9
+# Free memory for a trial, as a multiple of what the watched run took.
+MEMORY_ROOM = 1.1
+# Candidates that share the runs of the original. More would make each round longer than a budget
+# is patient.
+MOST_TOGETHER = 3
 
 
 @dataclass(frozen=True)
@@ -117,8 +133,6 @@ def told(request: Request, err: TextIO) -> Story:
         UsageError: a cause was asked for that was not found.
         RecordingError: the recording cannot be read.
     """
-    from quickfit.fixing.tuned_beside import prove_settings, unproven_settings
-
     with scratch_folder("quickfit-fix-") as scratch:
         ticker = Ticker(err)
         story, seen = begun(request, scratch, ticker)
@@ -130,7 +144,7 @@ def told(request: Request, err: TextIO) -> Story:
         tunes = request.tunes and not seen.failure
         if not request.proves or not (groups or tunes):
             story.outcomes = [_unproven(group[0], story) for group in groups]
-            story.outcomes += unproven_settings(story) if tunes else []
+            story.outcomes += _unproven_settings(story) if tunes else []
             return story
         if not story.is_trusted:
             confirm_launch(story)
@@ -139,7 +153,7 @@ def told(request: Request, err: TextIO) -> Story:
         setting = setting_of(story, scratch, seen.first_s)
         setting = replace(setting, trusts_script=request.trusts_script)
         prover = Prover(setting, budget, ticker.tell, failure=seen.failure)
-        more = partial(prove_settings, story, prover, budget, ticker, scratch)
+        more = partial(_prove_settings, story, prover, budget, ticker, scratch)
         try:
             with ticker.beating():
                 if not seen.failure or not repaired_at_once(story, groups, prover, ticker):
@@ -162,7 +176,7 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
     else:
         assert request.target is not None
         target, cwd, is_trusted = request.target, Path.cwd(), True
-        target.check()
+        target.check(is_repeated=True)
         ticker.begin(f"watching {target.name}, with everything it writes kept apart")
         seen = observe(
             target,
@@ -205,7 +219,7 @@ def confirm_launch(story: Story) -> None:
         FixError: the answer is no, or there is no terminal to ask at.
     """
     # On one line each, so that nothing in them can look like a question or an answer of ours.
-    words = terminal.escape(words_of(story.target), keep="")
+    words = terminal.escape(story.target.words, keep="")
     cwd = terminal.escape(shlex.quote(str(story.cwd)), keep="")
     said = (
         f"{story.recording.path}: this recording was not made by you in this folder, and proving a"
@@ -247,7 +261,7 @@ def _target_of(recording: Recording) -> tuple[Target, Path]:
     if facts.get("module"):
         return Target(module=str(facts["module"]), args=args), Path(cwd)
     target = Target(script=script, args=args)
-    target.check()
+    target.check(is_repeated=True)
     return target, Path(cwd)
 
 
@@ -277,7 +291,7 @@ def _makeable(group: list[Candidate], story: Story) -> list[Candidate]:
         try:
             for path in candidate.change.files:
                 check_inside(path, story.home)
-            edited(candidate.change, story.sources)
+            edited_files(candidate.change, story.sources)
         except FixError as error:
             why = str(error)
         else:
@@ -291,12 +305,17 @@ def setting_of(story: Story, scratch: Path, first_s: float) -> Setting:
     """Return what all trials of a script have in common."""
     rows = story.recording.main.rows("machine")
     peak = max((row.get("rss_bytes") or 0 for row in rows), default=0) or TRIAL_BYTES
+    fitting = int(free_memory_bytes() / (MEMORY_ROOM * peak))
+    account = story.diagnosis.account
+    has_ended = story.recording.run.get("exit_code") == 0
     return Setting(
         story.target,
         story.cwd,
         scratch,
+        run_s=account.seconds if account is not None and has_ended else None,
         patience_s=max(PATIENCE * first_s, MIN_PATIENCE_S),
-        in_turns=free_memory_bytes() > 2.2 * peak,
+        in_turns=fitting >= 2,
+        together=max(min(fitting - 1, MOST_TOGETHER), 1),
     )
 
 
@@ -308,27 +327,72 @@ def _prove_all(
     more: Callable[[], None] | None = None,
 ) -> None:
     """Prove every group, then what comes after the causes, then all that was accepted as one."""
-    for number, group in enumerate(groups, 1):
-        ticker.begin(f"{number} of {len(groups)}: {group[0].cause}")
-        story.outcomes.append(_first_proven(group, story, prover))
+    known: dict[int, Outcome] = {}
+    try:
+        _prove_together(story, groups, prover, ticker, known)
+    except KeyboardInterrupt:
+        story.outcomes += [outcome for _, outcome in sorted(known.items())]
+        raise
+    for number, group in enumerate(groups):
+        ticker.begin(f"{number + 1} of {len(groups)}: {group[0].cause}")
+        story.outcomes.append(_first_proven(group, story, prover, known.get(number)))
     if more is not None:
         more()
     accepted = story.accepted
     if len(accepted) > 1:
         ticker.begin("all accepted ones together")
-        story.together = prover.prove(_joined(accepted, story))
+        story.together = prover.prove(_claim_together(accepted, story))
 
 
-def _first_proven(group: list[Candidate], story: Story, prover: Prover) -> Outcome:
-    """Return the first of the alternatives for one finding that is proven; the last if none is."""
+def _prove_together(
+    story: Story,
+    groups: list[list[Candidate]],
+    prover: Prover,
+    ticker: Ticker,
+    known: dict[int, Outcome],
+) -> None:
+    """Prove the first candidates of groups that do not depend on others, beside one original."""
+    chosen: list[int] = []
+    for number, (first, *_) in enumerate(groups):
+        edits = [edit for other in chosen for edit in groups[other][0].change.edits]
+        if not _is_behind(first) and not is_in_conflict(first.change.edits, edits):
+            chosen.append(number)
+    if len(chosen) < 2:
+        return
+    ticker.begin(", ".join(groups[number][0].cause for number in chosen))
+    prover.prove_all(
+        [_claim(groups[number][0], story) for number in chosen],
+        lambda place, outcome: known.update({chosen[place]: outcome}),
+    )
+
+
+def _is_behind(candidate: Candidate) -> bool:
+    """Tell whether it gains nothing before a larger cause is removed, which hides it."""
+    finding = candidate.finding
+    return finding.after_first is not None and finding.gain.likely < MIN_GAIN
+
+
+def _first_proven(
+    group: list[Candidate], story: Story, prover: Prover, known: Outcome | None = None
+) -> Outcome:
+    """Return the first of the alternatives for one finding that is proven; the last if none is.
+
+    Args:
+        group: the alternatives.
+        story: with what was accepted before.
+        prover: proves them.
+        known: what became of the first one, if it was proven before.
+    """
     outcome: Outcome | None = None
-    for candidate in group:
+    for number, candidate in enumerate(group):
         rival = _rival(candidate, story)
         if rival:
             said = f"changes the same lines as {rival}: apply that one, then run quickfit fix again"
             outcome = outcome or _unproven(candidate, story, said)
             continue
-        outcome = prover.prove(_claim(candidate, story))
+        is_known = number == 0 and known is not None
+        outcome = known if is_known else prover.prove(_claim(candidate, story))
+        assert outcome is not None
         if outcome.is_accepted:
             break
     assert outcome is not None
@@ -346,19 +410,17 @@ def _rival(candidate: Candidate, story: Story) -> str:
 def _claim(candidate: Candidate, story: Story) -> Claim:
     finding, change = candidate.finding, candidate.change
     accepted = story.accepted
-    # What is hidden behind a larger cause gains nothing before that one is removed.
-    is_behind = finding.after_first is not None and finding.gain.likely < MIN_GAIN
-    below = accepted if is_behind else []
-    whole = joined([*below, _bare(candidate)]) if below else change
+    below = accepted if _is_behind(candidate) else []
+    whole = join_outcomes([*below, _bare(candidate)]) if below else change
     where = finding.where.short if finding.where else ""
     return Claim(
         candidate.cause,
         f"{where}, on top of the first" if below else where,
         change if not below else Change(change.title, whole.kind, change.edits, change.note),
         finding.after_first if below else finding.gain,
-        edited(whole, story.sources),
-        catalogue()[candidate.cause].counts_start,
-        edited(joined(below), story.sources) if below else {},
+        edited_files(whole, story.sources),
+        scope_of(finding.claims),
+        edited_files(join_outcomes(below), story.sources) if below else {},
     )
 
 
@@ -367,32 +429,69 @@ def _bare(candidate: Candidate) -> Outcome:
     return Outcome(candidate.cause, "", change, None, change.kind, None, "", False)
 
 
-def edited(change: Change, sources: Sources) -> dict[str, bytes]:
-    """Return the bytes of the files that a change touches, with the change made."""
-    return {path: sources.files[path].edited(change.edits) for path in change.files}
-
-
-_ORDER = (
-    *(FixClass.SAME_RESULTS, FixClass.REPAIRS, FixClass.EQUIVALENT),
-    *(FixClass.MAY_CHANGE_RESULTS, FixClass.SHOW_ONLY),
-)
-
-
-def joined(outcomes: list[Outcome]) -> Change:
-    """Return several changes as one, of the lowest class among them."""
-    kind = max((outcome.kind for outcome in outcomes), key=_ORDER.index)
-    return Change("All of them", kind, merge_edits([outcome.change for outcome in outcomes]))
-
-
-def _joined(outcomes: list[Outcome], story: Story) -> Claim:
-    change = joined(outcomes)
+def _claim_together(outcomes: list[Outcome], story: Story) -> Claim:
+    change = join_outcomes(outcomes)
     causes = " + ".join(outcome.cause for outcome in outcomes)
-    known = [catalogue().get(outcome.cause) for outcome in outcomes]  # a setting is no cause
-    starts = any(cause is not None and cause.counts_start for cause in known)
-    return Claim(causes, "", change, None, edited(change, story.sources), starts)
+    proven = {outcome.cause for outcome in outcomes}
+    parts = [part for f in story.diagnosis.findings if f.cause in proven for part in f.claims]
+    return Claim(causes, "", change, None, edited_files(change, story.sources), scope_of(parts))
 
 
 def _unproven(candidate: Candidate, story: Story, why: str = "not tried") -> Outcome:
     finding = candidate.finding
     where = finding.where.short if finding.where else ""
     return replace(_bare(candidate), place=where, predicted=finding.gain, why=why)
+
+
+def _watched_candidates(story: Story) -> tuple[Watched, list[ChangeCandidate]]:
+    """Return the settings that can be tried beside what was accepted."""
+    watched = Watched(story.recording, story.sources.texts)
+    try:
+        found = script_candidates(watched)
+    except SignalMissing:
+        found = []  # a recording without a loop
+    return watched, free_candidates(found, [outcome.change for outcome in story.accepted])
+
+
+def _prove_settings(
+    story: Story, prover: Prover, budget: Budget, ticker: Ticker, scratch: Path
+) -> None:
+    """Search among settings, on top of the fixes that were accepted; of each kind one is."""
+    watched, candidates = _watched_candidates(story)
+    if not candidates:
+        return
+    bench = ScriptBench(
+        prover,
+        budget,
+        story.sources,
+        scratch,
+        training=script_training(watched),
+        base=story.accepted,
+        begin=lambda text: ticker.begin(f"settings, {text}"),
+    )
+    search = CandidateSearch(bench, steps_left=watched.steps_left)
+    try:
+        search.try_alone(candidates)
+    finally:
+        choice, winners = search.choice, search.choice.winners()
+        joined = bench.join(winners)
+        kept = [one for one in winners if is_part_of(one, joined)] if joined else winners[:1]
+        reasons = {row.name: row.reason for row in choice.rows()}
+        for one, outcome in bench.outcomes.items():
+            if outcome.is_accepted and one not in kept:
+                beside = " + ".join(other.name for other in kept)
+                why = f"it does not fit {beside}" if one in winners else reasons[one.name]
+                outcome = replace(outcome, is_accepted=False, why=why)
+            story.outcomes.append(outcome)
+
+
+def _unproven_settings(story: Story) -> list[Outcome]:
+    """Return the first setting of each kind as a change that was not tried."""
+    first: dict[ChangeKind, ChangeCandidate] = {}
+    for one in _watched_candidates(story)[1]:
+        first.setdefault(one.kind, one)
+    return [
+        Outcome(one.name, "", one.edit, None, one.edit.kind, None, "", False, "not tried")
+        for one in first.values()
+        if one.edit is not None
+    ]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from quickfit import terminal, units
 from quickfit.causes import catalogue
-from quickfit.code.writing import patch
+from quickfit.code.file_changes import patch
 from quickfit.diagnosis.candidates import Unrecognised
 from quickfit.fixing.sources import Sources
 from quickfit.fixing.story import Story
-from quickfit.lab.statistics import Measured
 from quickfit.lab.verdict import Outcome
 from quickfit.report.text import prose
+from quickfit.tuning.advice.change_table import (
+    ChangeKind,
+    ChangeRow,
+    ChangeVerdict,
+    rich_table,
+    row_reasons,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 WIDTH = 100
 
@@ -33,7 +37,11 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     console.print(story.diagnosis.headline)
     if story.outcomes:
         console.print()
-        console.print(_table(story))
+        rows = [outcome_row(outcome) for outcome in story.outcomes]
+        rows += [outcome_row(story.together, is_together=True)] if story.together else []
+        console.print(rich_table(rows))
+        for text in row_reasons(rows):
+            console.print(text)
     for outcome in story.outcomes:
         if outcome.is_accepted or outcome.cause in catalogue():
             _write_change(outcome, story, console)
@@ -44,42 +52,20 @@ def write_story(story: Story, stream: TextIO, *, color: bool) -> None:
     terminal.write(stream, written.getvalue(), painted=color)
 
 
-def _table(story: Story) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    for title in ("fix", "predicted", "measured", "results", "class", ""):
-        table.add_column(title, overflow="fold", no_wrap=title == "class")
-    for outcome in (*story.outcomes, *([story.together] if story.together else ())):
-        name = f"{outcome.cause}\n{outcome.place}".strip()
-        name = "all together" if outcome is story.together else name
-        table.add_row(
-            name,
-            _predicted(outcome),
-            _measured(outcome.measured, outcome.unit),
-            outcome.results or "–",
-            outcome.kind.value,
-            "accepted" if outcome.is_accepted else f"not accepted: {prose(outcome.why)}",
-            style="bold" if outcome.is_accepted else "",
-        )
-    return table
-
-
-def _predicted(outcome: Outcome) -> str:
-    gain = outcome.predicted
-    if gain is None or gain.high <= 1.0:
-        return "–"
-    return f"{gain.low:.2f}–{gain.high:.2f}×"
-
-
-def _measured(measured: Measured | None, unit: str) -> str:
-    if measured is None:
-        return "–"
-    if math.isinf(measured.high):
-        return f"{measured.mean:.2f}× (1 pair)"
-    bounds = f"{measured.low:.2f}–{measured.high:.2f}"
-    return f"{measured.mean:.2f}×\n({bounds}, {measured.pairs} pairs of {unit})"
+def outcome_row(outcome: Outcome, *, is_together: bool = False) -> ChangeRow:
+    """Return the row of a fix, or of a setting beside fixes, in the table that `tune` has too."""
+    return ChangeRow(
+        "all together" if is_together else outcome.cause,
+        ChangeKind.TOGETHER if is_together else ChangeKind.CAUSE,
+        ChangeVerdict.ACCEPTED if outcome.is_accepted else ChangeVerdict.NOT_ACCEPTED,
+        gain=outcome.measured,
+        reason="" if outcome.is_accepted else prose(outcome.why),
+        fix_class=outcome.kind.value,
+        place=outcome.place,
+        predicted=outcome.predicted,
+        results=outcome.results,
+        unit=outcome.unit,
+    )
 
 
 def _write_change(outcome: Outcome, story: Story, console: Console) -> None:
@@ -93,7 +79,7 @@ def _write_change(outcome: Outcome, story: Story, console: Console) -> None:
 
 
 def _write_settings(story: Story, console: Console) -> None:
-    """Write a line for every setting that was not proven: nobody needs its diff."""
+    """Write a line for every setting that was not proven; its diff is not needed."""
     left = [o for o in story.outcomes if not o.is_accepted and o.cause not in catalogue()]
     if left:
         console.print("\nSettings that are not proven:", style="bold")

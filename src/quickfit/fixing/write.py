@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TextIO
 
 from quickfit import terminal
-from quickfit.code import writing
+from quickfit.code import file_changes
 from quickfit.code.edits import is_in_conflict
-from quickfit.code.writing import show_patch
+from quickfit.code.file_changes import show_patch
 from quickfit.errors import FixError, UsageError
 from quickfit.findings import FixClass
 from quickfit.fixing import proven
-from quickfit.fixing.proven import Proven
+from quickfit.fixing.proven import Proven, written_title
 from quickfit.fixing.story import Request, Story, told
-from quickfit.fixing.written import written_title
 from quickfit.lab.verdict import Outcome
 from quickfit.terminal import wants_color
 
@@ -53,7 +52,7 @@ class Asked:
             FixError: what is written could not be undone.
         """
         if self.applies:
-            writing.check_key()
+            file_changes.check_key()
         given = {"--apply": self.applies, "--diff": self.prints_patch, "--format json": as_json}
         both = [name for name, is_given in given.items() if is_given]
         if len(both) > 1:
@@ -193,7 +192,7 @@ def _write(entries: Sequence[Proven], home: Path, out: TextIO, *, shows: bool) -
     if shows:
         show_patch(files, base=home, stream=out)
     title = ", ".join(entry.cause for entry in entries)
-    writing.write(files, home=home, title=title)
+    file_changes.write(files, home=home, title=title)
     names = ", ".join(_short(path) for path in files)
     undoing = _command("--undo", home)
     terminal.write(out, f"\nWritten: {title} in {names}\nAs it was before: {undoing}\n")
@@ -205,7 +204,7 @@ def undo(home: Path, out: TextIO) -> None:
     Raises:
         FixError: there is nothing to undo, or a file has changed since.
     """
-    title, files = writing.undo(
+    title, files = file_changes.undo(
         home=home, show=lambda files: show_patch(files, base=home, stream=out)
     )
     terminal.write(out, f"Undone: {title} in {', '.join(map(_short, files))}\n")

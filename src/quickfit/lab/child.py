@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from quickfit import trust
 from quickfit.lab.child_side import signal_name, status_bytes
@@ -220,18 +220,21 @@ class Child:
         with contextlib.suppress(BrokenPipeError, OSError):
             os.write(self._pipes.commands, json.dumps(message).encode() + b"\n")
 
-    def receive(self, patience_s: float) -> dict[str, Any]:  # Any: JSON
+    def receive(
+        self, patience_s: float, *, look: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:  # Any: JSON
         """Wait for an answer.
 
         Args:
             patience_s: without a sign of life for so long, it has hung.
+            look: called every moment while it is waited for and lives.
 
         Raises:
             ChildError: it ended, gave no sign of life, or wrote something else. It is ended then.
         """
         try:
             while True:
-                message = self._message(patience_s)
+                message = self._message(patience_s, look)
                 if message["kind"] != "alive":
                     return message
                 self.phase = str(message.get("phase", self.phase))
@@ -240,8 +243,8 @@ class Child:
             self.end()
             raise
 
-    def _message(self, patience_s: float) -> dict[str, Any]:
-        line = self._line(patience_s)
+    def _message(self, patience_s: float, look: Callable[[], None]) -> dict[str, Any]:
+        line = self._line(patience_s, look)
         try:
             message = json.loads(line)
             if not isinstance(message["kind"], str):
@@ -250,7 +253,7 @@ class Child:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise _garbled(line) from None
 
-    def _line(self, patience_s: float) -> bytes:
+    def _line(self, patience_s: float, look: Callable[[], None]) -> bytes:
         until_s = time.monotonic() + patience_s
         while b"\n" not in self._rest:
             left_s = until_s - time.monotonic()
@@ -258,6 +261,8 @@ class Child:
                 raise ChildError("silent", f"gave no sign of life for {patience_s:.0f} s")
             if len(self._rest) > _LINE_BYTES:
                 raise _garbled(self._rest)
+            if not self.has_ended:
+                look()
             self._read(min(left_s, _LOOK_S))
         line, _, self._rest = self._rest.partition(b"\n")
         return line
@@ -287,30 +292,54 @@ def describe_end(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
+def python_interpreter() -> list[str]:
+    """Return the command of a Python like this one: its flags, and no folder of a script first."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [sys.executable, *flags, "-P"]
+
+
 def python_command(program: str, *arguments: str) -> list[str]:
-    """Return the command of a Python like this one, with its flags, that runs a program text.
+    """Return the command of a Python like this one that runs a program text.
 
     Modules are looked for where this process finds them, but last: a user's `queue.py` hides
     nothing. Not `-m`: the modules may be on a path that only this process knows.
     """
     import quickfit
 
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     paths = [str(Path(quickfit.__file__).parent.parent), *filter(None, map(str, sys.path))]
     find = f"import sys; sys.path += [p for p in {paths!r} if p not in sys.path]; "
-    return [sys.executable, *flags, "-P", "-c", find + program, *arguments]
+    return [*python_interpreter(), "-c", find + program, *arguments]
 
 
-def run_to_end(command: Sequence[str], *, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Run a short program and return what it printed and how it ended.
+class Finished(NamedTuple):
+    """A short program that has ended: its exit code, and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run_to_end(command: Sequence[str], *, timeout_s: float) -> Finished:
+    """Run a short program to its end.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer, and was ended.
+        ChildError: it took longer, and was ended.
         OSError: it cannot be started.
     """
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ChildError("silent", f"did not end within {timeout_s:.0f} s") from None
+    return Finished(
+        done.returncode, *(t.decode(errors="replace") for t in (done.stdout, done.stderr))
     )
+
+
+def kill_group(pid: int) -> None:
+    """Kill a child of its own session, with its group; from any thread. Its owner still ends it."""
+    _send(pid, signal.SIGKILL, to_group=True)
 
 
 def read_tail(log: Path, most_bytes: int = TAIL_BYTES) -> str:

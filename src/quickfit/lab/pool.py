@@ -20,7 +20,7 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Generic, TypeVar
@@ -123,7 +123,9 @@ class WorkerPool(Generic[Item, Common]):
         """Work on these next; for items whose worker died, changed so that it ends otherwise."""
         self._again.extend(items)
 
-    def run(self, items: Iterable[Item], *, tick_s: float = TICK_S) -> Iterator[Event[Item]]:
+    def run(
+        self, items: Iterable[Item], *, tick_s: float = TICK_S
+    ) -> Generator[Event[Item], None, None]:
         """Yield what becomes of each item, as it comes; `items` are asked for one by one.
 
         Leaving the loop early, or Ctrl-C, ends the workers at once.

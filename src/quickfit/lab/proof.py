@@ -1,28 +1,44 @@
-"""Proves candidates one by one within one budget, and then all accepted ones together."""
+"""Proves candidates within one budget: results compared first, then measured in turns.
+
+Candidates that do not depend on each other share the runs of the original: in a round, one fresh
+original takes turns with all of them.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quickfit.capacity import free_memory_bytes
-from quickfit.findings import MIN_GAIN, Change, FixClass, Gain
+from quickfit.findings import Change, FixClass, Gain
 from quickfit.lab.budget import Budget
-from quickfit.lab.results import Answer, Results, judge, read_results
-from quickfit.lab.script_pair import PairResult, Setting, Version, measure_pair, progress_of
+from quickfit.lab.results import Answer, Results, are_equal, judge, read_results
+from quickfit.lab.script_pair import (
+    PairResult,
+    Scope,
+    Setting,
+    Version,
+    measure_round,
+    progress_of,
+)
 from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import Measured, interval
-from quickfit.lab.verdict import Outcome
+from quickfit.lab.verdict import Outcome, judge_gain
 
-PAIRS, MOST_PAIRS = 3, 6
+# Pairs that a proof takes, as a rule; two where the gain is plain.
+PAIRS = 3
 RESULT_STEPS = 32
 # Until a pair was measured: what one takes on two cores.
 PAIR_S = 20.0
 # An interval over pairs that were not measured in turns is this much wider.
 ALONE = 2.0
 _POLL_S = 0.1
+# So often results are looked at that are still being written.
+_LOOK_S = 1.0
 
 Tell = Callable[[str], None]
 
@@ -37,7 +53,7 @@ class Claim:
         change: what it does.
         predicted: the gain that was foretold.
         texts: the files as they become.
-        counts_start: the time before the first step counts.
+        scope: what has to be compared to see the gain.
         base: the files as they are before it, where it is proven on top of other changes.
     """
 
@@ -46,7 +62,7 @@ class Claim:
     change: Change
     predicted: Gain | None
     texts: Mapping[str, bytes]
-    counts_start: bool = False
+    scope: Scope = Scope.STEPS
     base: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -72,71 +88,131 @@ class Prover:
         self._budget = budget
         self._tell = tell
         self._pair_s = PAIR_S
-        self._trials = 0
-        self._originals: tuple[_Kept, _Kept] | None = None
+        # The first two folders of results are those of the original.
+        self._trials = 2
+        # The original, and the same a second time where that was needed.
+        self._original: _Kept | None = None
+        self._again: _Kept | None = None
         # What confined the trials, in a few words; empty before the first.
         self.confinement = ""
         if failure:
-            nothing = _Kept(Results(), failure, 0, is_over=True)
-            self._originals = (nothing, nothing)
+            self._original = self._again = _Kept(Results(), failure, 0, is_over=True)
 
     def prove(self, claim: Claim) -> Outcome:
         """Compare the results of a change with the original's, then measure it in pairs."""
-        began_s = time.monotonic()
-        found = self._prove(claim)
-        return replace(found, took_s=time.monotonic() - began_s)
+        return self.prove_all([claim])[0]
 
-    def _prove(self, claim: Claim) -> Outcome:
+    def prove_all(
+        self,
+        claims: Sequence[Claim],
+        settled: Callable[[int, Outcome], None] = lambda number, outcome: None,
+    ) -> list[Outcome]:
+        """Prove changes that do not depend on each other; return what became of each, in order.
+
+        Args:
+            claims: the changes.
+            settled: called with the number of each claim and its outcome, once that is known.
+        """
+        outcomes: dict[int, Outcome] = {}
+        judged: dict[int, tuple[Claim, Answer, float]] = {}
+
+        def settle(number: int, outcome: Outcome) -> None:
+            outcomes[number] = outcome
+            settled(number, outcome)
+
+        for number, claim in enumerate(claims):
+            began_s = time.monotonic()
+            outcome, answer = self._compare(claim)
+            took_s = time.monotonic() - began_s
+            if outcome is not None:
+                settle(number, replace(outcome, took_s=took_s))
+            elif answer.kind is not None:
+                own = replace(claim, change=replace(claim.change, kind=answer.kind))
+                judged[number] = (own, answer, took_s)
+        for group in self._groups(judged):
+            for number, outcome in self._measure({n: judged[n] for n in group}):
+                settle(number, outcome)
+        return [outcomes[number] for number in range(len(claims))]
+
+    def _groups(self, judged: Mapping[int, tuple[Claim, Answer, float]]) -> list[list[int]]:
+        """Return the claims that can be measured in one round each: same base, same scope."""
+        groups: list[list[int]] = []
+        for number, (claim, _, _) in judged.items():
+            for group in groups:
+                other = judged[group[0]][0]
+                is_alike = (other.scope, other.base) == (claim.scope, claim.base)
+                if is_alike and len(group) < self._setting.together:
+                    group.append(number)
+                    break
+            else:
+                groups.append([number])
+        return groups
+
+    def _compare(self, claim: Claim) -> tuple[Outcome | None, Answer]:
+        """Return what became of a claim, if its results settle that, and how they compare."""
         if not self._budget.has(2 * self._pair_s):
-            return _rejected(claim, "not tried: the time is used up; give more with --budget")
+            why = "not tried: the time is used up; give more with --budget"
+            return _rejected(claim, why), Answer(None, why)
         self._tell("comparing results")
         answer = self._compared(claim)
         if answer.kind is None:
-            return _rejected(claim, answer.text)
-        claim = replace(claim, change=replace(claim.change, kind=answer.kind))
-        first = self._originals[0] if self._originals else None
-        if claim.change.kind == FixClass.REPAIRS and first is not None and first.failure:
-            return _outcome(claim, None, answer.text, "")
-        return self._measured(claim, answer)
+            return _rejected(claim, answer.text), answer
+        is_repaired = self._original is not None and bool(self._original.failure)
+        if answer.kind == FixClass.REPAIRS and is_repaired:
+            own = replace(claim, change=replace(claim.change, kind=answer.kind))
+            return _outcome(own, None, answer.text, ""), answer
+        return None, answer
 
     def _compared(self, claim: Claim) -> Answer:
-        if self._originals is None:
-            first, again, edited = self._keep([{}, {}, claim.texts])
-            self._originals = (first, again)
+        if self._original is None:
+            self._original, edited = self._keep([{}, claim.texts])
         else:
             (edited,) = self._keep([claim.texts])
-            first, again = self._originals
+        first = self._original
         if claim.change.kind == FixClass.REPAIRS and first.failure:
             return _repaired(first, edited)
         if edited.failure:
             return Answer(None, f"the edited script {edited.failure}")
         if first.failure and claim.change.kind != FixClass.REPAIRS:
             return Answer(None, f"the original {first.failure}")
-        steps = (first.epoch_steps, edited.epoch_steps)
+        # Results that are equal bit by bit are so without a second run of the original.
+        is_equal = are_equal(first.results, edited.results)
+        if not is_equal and claim.change.kind != FixClass.REPAIRS:
+            first = self._compared_with_itself(first)
         return judge(
             first.results,
-            again.results,
+            (self._again or first).results,
             edited.results,
             claimed=claim.change.kind,
-            epoch_steps=steps,
+            epoch_steps=(first.epoch_steps, edited.epoch_steps),
         )
 
-    def _keep(self, versions: Sequence[Mapping[str, bytes]]) -> list[_Kept]:
-        """Run versions at once, not timed, and return what each kept of its results."""
-        kept = []
-        # Two at a time: a third one would only wait for a core.
-        for begin in range(0, len(versions), 2):
-            kept += self._keep_two(versions[begin : begin + 2])
-        return kept
+    def _compared_with_itself(self, first: _Kept) -> _Kept:
+        """Return the original's results, in full and with a second run of it to compare with."""
+        if first.is_cut:
+            first, self._again = self._keep([{}, {}], cuts=False)
+            self._original = first
+        elif self._again is None:
+            (self._again,) = self._keep([{}])
+        return first
 
-    def _keep_two(self, versions: Sequence[Mapping[str, bytes]]) -> list[_Kept]:
-        import contextlib
+    def _keep(self, versions: Sequence[Mapping[str, bytes]], *, cuts: bool = True) -> list[_Kept]:
+        """Run one or two versions at once, not timed; return what each kept of its results.
 
+        Args:
+            versions: edited files of each; none for the original.
+            cuts: end both once their first steps are equal.
+        """
+        originals = 0 if self._original is None or not cuts else 1
         with contextlib.ExitStack() as stack:
             trials = []
             for texts in versions:
-                self._trials += 1
-                folder = self._setting.folder / f"results{self._trials}"
+                if texts:
+                    self._trials += 1
+                else:
+                    originals += 1
+                folder = self._setting.folder / f"results{self._trials if texts else originals}"
+                shutil.rmtree(folder, ignore_errors=True)  # an original that was cut
                 trials.append(
                     stack.enter_context(
                         started(
@@ -149,51 +225,91 @@ class Prover:
                         )
                     )
                 )
-            self._wait(trials)
+            self._wait(trials, cuts=cuts and len(trials) == 2)
             self.confinement = trials[0].confinement
             return [_kept(trial) for trial in trials]
 
-    def _wait(self, trials: Sequence[Trial]) -> None:
+    def _wait(self, trials: Sequence[Trial], *, cuts: bool) -> None:
         limit = MEMORY_SHARE * free_memory_bytes()
         patience_s = self._setting.patience_s + 60.0
         deadline_s = min(time.monotonic() + patience_s, self._budget.deadline_s)
+        looked_s = time.monotonic()
         while running := [trial for trial in trials if not trial.has_ended]:
-            if time.monotonic() > deadline_s:
+            now_s = time.monotonic()
+            if now_s > deadline_s:
                 for trial in running:
                     trial.end(
                         f"did not come to an end of its first steps within {patience_s:.0f} s"
                     )
+            if cuts and now_s - looked_s > _LOOK_S:
+                looked_s = now_s
+                self._end_equal(trials)
             for trial in running:
                 trial.check_memory(limit)
             time.sleep(_POLL_S)
 
-    def _measured(self, claim: Claim, answer: Answer) -> Outcome:
-        setting = replace(self._setting, counts_start=claim.counts_start)
-        before = Version("the original", claim.base)
-        edited = Version("the edited script", claim.texts)
-        ratios: list[float] = []
-        last = PairResult(None)
-        while _is_open(ratios, last) and (not ratios or self._budget.has(1.1 * self._pair_s)):
-            self._trials += 1
-            number = len(ratios) + 1
-            tell = _numbered(self._tell, number)
-            tell("starting both")
-            last = measure_pair(
-                (before, edited),
-                replace(setting, folder=setting.folder / f"pairs{self._trials}"),
-                number=number,
-                deadline_s=self._budget.deadline_s,
-                tell=tell,
-            )
-            if last.ratio is None:
-                break
-            ratios.append(last.ratio)
-            self._pair_s = last.took_s
-        if not ratios:
-            return _unmeasured(claim, answer, last)
-        found = interval(ratios, widened=1.0 if setting.in_turns else ALONE)
-        why = _why_not(found, last) if claim.change.kind != FixClass.REPAIRS else ""
-        return _outcome(claim, found, answer.text, why, unit=last.unit)
+    def _end_equal(self, trials: Sequence[Trial]) -> None:
+        """End two trials whose first steps are equal bit by bit: more of them add nothing."""
+        first, second = (read_results(trial.scratch) for trial in trials)
+        steps = min(first.last_weights, second.last_weights)
+        if steps >= RESULT_STEPS and are_equal(first, second):
+            for trial in trials:
+                trial.end_well()
+
+    def _measure(
+        self, judged: Mapping[int, tuple[Claim, Answer, float]]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Measure claims of the same base and scope in rounds; yield each once it is decided."""
+        first = next(iter(judged.values()))[0]
+        setting = replace(self._setting, scope=first.scope)
+        widened = 1.0 if setting.in_turns else ALONE
+        ratios: dict[int, list[float]] = {number: [] for number in judged}
+        took_s = {number: took_s for number, (_, _, took_s) in judged.items()}
+        still = list(judged)
+        rounds = 0
+        while still:
+            rounds += 1
+            found = self._measured_round(rounds, first, [judged[n][0] for n in still], setting)
+            self._pair_s = found[0].took_s
+            has_time = self._budget.has(1.1 * self._pair_s)
+            for number, result in zip(list(still), found, strict=True):
+                ratios[number] += [result.ratio] if result.ratio is not None else []
+                took_s[number] += result.took_s / len(found)
+                is_open = judge_gain(ratios[number], widened=widened).is_open
+                if result.ratio is not None and is_open and has_time:
+                    continue
+                still.remove(number)
+                claim, answer, _ = judged[number]
+                outcome = _measured_outcome(claim, answer, result, ratios[number], widened)
+                yield number, replace(outcome, took_s=took_s[number])
+
+    def _measured_round(
+        self, number: int, first: Claim, claims: Sequence[Claim], setting: Setting
+    ) -> list[PairResult]:
+        self._trials += 1
+        tell = _numbered(self._tell, number)
+        tell("starting both" if len(claims) == 1 else f"starting all {len(claims) + 1}")
+        edited = (Version("the edited script", claim.texts) for claim in claims)
+        return measure_round(
+            (Version("the original", first.base), *edited),
+            replace(setting, folder=setting.folder / f"pairs{self._trials}"),
+            number=number,
+            deadline_s=self._budget.deadline_s,
+            tell=tell,
+        )
+
+
+def _measured_outcome(
+    claim: Claim, answer: Answer, last: PairResult, ratios: Sequence[float], widened: float
+) -> Outcome:
+    is_repair = claim.change.kind == FixClass.REPAIRS
+    if not ratios:
+        is_fine = is_repair and not last.is_fault_of_second
+        why = "" if is_fine else last.why or "could not be measured"
+        return _outcome(claim, None, answer.text, why)
+    why = last.why if last.ratio is None else judge_gain(ratios, widened=widened).why
+    found = interval(ratios, widened=widened)
+    return _outcome(claim, found, answer.text, "" if is_repair else why, unit=last.unit)
 
 
 @dataclass(frozen=True)
@@ -202,6 +318,7 @@ class _Kept:
     failure: str
     epoch_steps: int
     is_over: bool = False
+    is_cut: bool = False
 
 
 # What Python and TensorFlow say of a file that is not there.
@@ -226,41 +343,19 @@ def _repaired(first: _Kept, edited: _Kept) -> Answer:
 def _kept(trial: Trial) -> _Kept:
     progress = progress_of(trial.read())
     steps = int(progress.epoch_steps) if progress is not None else 0
-    if progress is not None and not steps and trial.has_ended and not trial.failure():
+    if (
+        progress is not None
+        and not steps
+        and trial.has_ended
+        and not (trial.failure() or trial.is_enough)
+    ):
         steps = len(progress.steps)
-    return _Kept(read_results(trial.scratch), trial.failure(), steps, trial.has_ended)
+    results = read_results(trial.scratch)
+    return _Kept(results, trial.failure(), steps, trial.has_ended, trial.is_enough)
 
 
 def _numbered(tell: Tell, number: int) -> Tell:
-    return lambda text: tell(f"pair {number} of {max(number, PAIRS)}, {text}")
-
-
-def _is_open(ratios: Sequence[float], last: PairResult) -> bool:
-    """Tell whether another pair may change the answer."""
-    if len(ratios) < 2:
-        return True
-    found = interval(ratios)
-    if len(ratios) < PAIRS:
-        return found.mean > 1.0  # two pairs that are no faster: a third will not make it so
-    return len(ratios) < MOST_PAIRS and found.low < MIN_GAIN < found.mean
-
-
-def _why_not(found: Measured, last: PairResult) -> str:
-    if last.ratio is None:
-        return last.why
-    if found.low >= MIN_GAIN and found.pairs >= PAIRS:
-        return ""
-    if found.mean < MIN_GAIN:
-        return f"gains less than {MIN_GAIN:g}×"
-    if found.pairs < PAIRS:
-        return f"the time was used up after {found.pairs} of {PAIRS} pairs; give more with --budget"
-    return f"inconclusive: it may gain less than {MIN_GAIN:g}×; a quieter machine would tell"
-
-
-def _unmeasured(claim: Claim, answer: Answer, last: PairResult) -> Outcome:
-    if claim.change.kind == FixClass.REPAIRS and not last.is_fault_of_second:
-        return _outcome(claim, None, answer.text, "")
-    return _outcome(claim, None, answer.text, last.why or "could not be measured")
+    return lambda text: tell(f"pair {number}, {text}")
 
 
 def _rejected(claim: Claim, why: str) -> Outcome:

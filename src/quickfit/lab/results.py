@@ -320,12 +320,11 @@ def judge(
         return Answer(None, "the loss is not a number")
     if claimed == FixClass.REPAIRS:
         return Answer(FixClass.REPAIRS, f"it trains: {_said_of(edited)}")
-    batches = compare_batches(first, edited, epoch_steps)
-    is_comparable = _steps_apart(first, again) is None
-    apart = _steps_apart(first, edited)
-    if is_comparable and apart is None:
+    if are_equal(first, edited):
         steps = len(first.weights.keys() & edited.weights.keys())
         return _lower(claimed, FixClass.SAME_RESULTS, f"bit-equal, {steps} steps")
+    batches = compare_batches(first, edited, epoch_steps)
+    is_comparable = are_equal(first, again)
     return _less_than_equal(first, edited, batches, claimed, is_comparable=is_comparable)
 
 
@@ -395,6 +394,11 @@ def _trains(results: Results) -> bool:
 
 def _is_finite(results: Results) -> bool:
     return all(math.isfinite(v) for values in results.losses.values() for v in values.values())
+
+
+def are_equal(first: Results, second: Results) -> bool:
+    """Tell whether losses and weights are equal bit by bit, as far as both were seen."""
+    return _steps_apart(first, second) is None
 
 
 def _steps_apart(first: Results, second: Results) -> int | None:

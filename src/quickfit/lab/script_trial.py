@@ -66,6 +66,7 @@ class Trial:
     cwd: Path
     spans: list[list[float]] = field(default_factory=list)
     why_ended: str = ""
+    is_enough: bool = False
     peak_bytes: int = 0
     report: int = -1
     source: Source | None = None
@@ -168,6 +169,11 @@ class Trial:
         if self.spans and len(self.spans[-1]) == 1:
             self.spans[-1].append(time.monotonic())
 
+    def end_well(self) -> None:
+        """End it because enough was seen of it; that is no failure."""
+        self.is_enough = True
+        self.end()
+
     def _kill(self) -> None:
         """End all processes; the keeper finds those that have left the group."""
         self.keeper.end(grace_s=KEEPER_S if sys.platform.startswith("linux") else 0.0)
@@ -197,7 +203,7 @@ class Trial:
         # Also where it was a process of the script that was ended, and the script goes on.
         if code == EXIT_UNSAFE or os.path.lexists(self.scratch / UNSAFE_FILE):
             return f"cannot be tried safely: {self._unsafe()}"
-        if code is None or code == 0:
+        if code is None or code == 0 or self.is_enough:
             return ""
         words = last_words(self.scratch / "stderr.log")
         if _is_refused(self.scratch / "stderr.log"):

@@ -20,6 +20,8 @@ T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
+# An interval around 1 whose ends differ by more says nothing: half as fast or nearly twice as fast.
+WIDEST = 3.5
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,12 @@ class Measured:
     mean: float
     high: float
     pairs: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an interval that says something: faster, slower, or how much."""
+        is_one_sided = self.low >= 1.0 or self.high <= 1.0
+        return self.pairs > 1 and (is_one_sided or self.high <= WIDEST * self.low)
 
 
 def interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
@@ -99,19 +107,22 @@ class OwnTime:
         ]
 
 
-def window(clock: OwnTime, marks: Sequence[tuple[float, float]]) -> Window | None:
-    """Return the work between the first and the last mark, the first moments of turns left out.
+def window(
+    clock: OwnTime, marks: Sequence[tuple[float, float]], *, settles: bool = True
+) -> Window | None:
+    """Return the work between the first and the last mark.
 
     Args:
         clock: of the program.
         marks: moments of the common clock, and how far the program was, in order.
+        settles: the first moments of each turn are left out; else all of the time counts.
     """
     points = [(clock.at(at_s), done) for at_s, done in marks]
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return None
     begin, end = points[0], points[-1]
     own_s, progress = end[0] - begin[0], end[1] - begin[1]
-    for from_s, to_s in clock.settling():
+    for from_s, to_s in clock.settling() if settles else ():
         from_s, to_s = max(from_s, begin[0]), min(to_s, end[0])
         if to_s > from_s:
             own_s -= to_s - from_s

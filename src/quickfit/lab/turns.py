@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -81,6 +81,7 @@ class Pausable(Protocol):
         """Go on."""
 
 
+_Key = TypeVar("_Key")
 _Answer = TypeVar("_Answer")
 
 
@@ -93,15 +94,23 @@ def turn_order(count: int, number: int) -> list[int]:
     return order if number % 2 == 0 else order[::-1]
 
 
-def interleave(turns: Sequence[Callable[[], _Answer]], *, rounds: int) -> list[list[_Answer]]:
+def interleave(
+    turns: Mapping[_Key, Callable[[], _Answer]],
+    *,
+    rounds: int,
+    tell: Callable[[int], None] = lambda number: None,
+) -> dict[_Key, list[_Answer]]:
     """Ask each for its turn, round by round; return the answers of each, in order.
 
-    It is for what runs on command and rests in between; for what runs on, see `take_turns`.
+    It is for what runs on command and rests in between; for what runs on, see `take_turns`. `tell`
+    is called with the number of each round as it begins.
     """
-    answers: list[list[_Answer]] = [[] for _ in turns]
+    names = list(turns)
+    answers: dict[_Key, list[_Answer]] = {name: [] for name in names}
     for number in range(rounds):
-        for who in turn_order(len(turns), number):
-            answers[who].append(turns[who]())
+        tell(number + 1)
+        for who in turn_order(len(names), number):
+            answers[names[who]].append(turns[names[who]]())
     return answers
 
 

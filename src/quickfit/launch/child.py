@@ -20,6 +20,7 @@ RUN_VARIABLE = "QUICKFIT_RUN"
 ROLE_VARIABLE = "QUICKFIT_ROLE"
 STOP_VARIABLE = "QUICKFIT_STOP"
 MEMORY_VARIABLE = "QUICKFIT_MEMORY"
+TURBO_VARIABLE = "QUICKFIT_TURBO"
 
 
 def boot(role: str) -> None:
@@ -34,8 +35,15 @@ def boot(role: str) -> None:
         return  # a process that outlived its run, whose recording was removed
     from quickfit.probes import session
 
+    is_turbo = role == "main" and bool(os.environ.get(TURBO_VARIABLE))
+    if is_turbo:
+        from quickfit import turbo
+
+        patches = turbo.turbo_patches()
     stop = asked_stop() if role == "main" else None
     session.start(folder, role=role, stop=stop, patches=patches)
+    if is_turbo:
+        turbo.start()
     if os.environ.get(MEMORY_VARIABLE):
         session.follow_allocations()
 

@@ -17,7 +17,13 @@ from types import FrameType
 from typing import NoReturn
 
 from quickfit.launch import verdict
-from quickfit.launch.child import MEMORY_VARIABLE, ROLE_VARIABLE, RUN_VARIABLE, STOP_VARIABLE
+from quickfit.launch.child import (
+    MEMORY_VARIABLE,
+    ROLE_VARIABLE,
+    RUN_VARIABLE,
+    STOP_VARIABLE,
+    TURBO_VARIABLE,
+)
 from quickfit.launch.descendants import Leftovers, adopt_orphans, descendants
 from quickfit.launch.follow import Follower
 from quickfit.launch.interpreter import dropped_flags
@@ -79,6 +85,7 @@ def run(
     early: bool = True,
     log_lines: bool | None = None,
     memory: bool = False,
+    turbo: bool = False,
     watching: Watching | None = None,
     form: verdict.ReportForm | None = None,
 ) -> NoReturn:
@@ -91,6 +98,7 @@ def run(
         early: say the early verdict while it runs.
         log_lines: read TensorFlow's log on stderr; None: if that is a terminal.
         memory: find the lines that hold more and more memory; steps are slow meanwhile.
+        turbo: make it faster while it runs, where every value stays the same.
         watching: when it is called stuck, and what to run then.
         form: how the report is given.
 
@@ -106,6 +114,7 @@ def run(
         early=early,
         log_lines=log_lines,
         memory=memory,
+        turbo=turbo,
         watching=watching or Watching(),
     )
     ending = Ending(seen.exit_code, seen.signal)
@@ -131,6 +140,7 @@ def observe(
     early: bool = True,
     log_lines: bool | None = None,
     memory: bool = False,
+    turbo: bool = False,
     watching: Watching | None = None,
 ) -> Observation:
     """Do all that `run` does, but print no final report and return how the script ended.
@@ -146,7 +156,7 @@ def observe(
     spared = {process.pid for process in descendants()}
     with SignalWatch() as signals:
         say(f"watching {target.name}, recording in {place.shown}")
-        env = environment(place.working, stop, memory=memory)
+        env = environment(place.working, stop, memory=memory, turbo=turbo)
         relay = open_relay(place, log_lines=log_lines)
         files = relay.files if relay else None
         script = ScriptProcess(target.command(), env, signals.mask_before, files)
@@ -227,7 +237,7 @@ class _Commentary:
 
 
 def environment(
-    folder: Path, stop: dict[str, float] | None, *, memory: bool = False
+    folder: Path, stop: dict[str, float] | None, *, memory: bool = False, turbo: bool = False
 ) -> dict[str, str]:
     """Return the environment that carries the probes into the script and what it starts."""
     env = dict(os.environ)
@@ -239,12 +249,14 @@ def environment(
     env["PYTHONPATH"] = os.pathsep.join([str(INJECT), *kept])
     env[RUN_VARIABLE] = str(folder)
     env[ROLE_VARIABLE] = "main"
-    for name in (STOP_VARIABLE, MEMORY_VARIABLE):
+    for name in (STOP_VARIABLE, MEMORY_VARIABLE, TURBO_VARIABLE):
         env.pop(name, None)
     if stop:
         env[STOP_VARIABLE] = json.dumps(stop)
     if memory:
         env[MEMORY_VARIABLE] = "1"
+    if turbo:
+        env[TURBO_VARIABLE] = "1"
     return env
 
 

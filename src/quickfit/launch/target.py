@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import stat
 import sys
 import zipfile
@@ -40,6 +41,12 @@ class Target:
     args: tuple[str, ...] = ()
 
     @property
+    def words(self) -> str:
+        """The script or module with its arguments, as they are typed in a command."""
+        named = ["-m", self.module] if self.module is not None else [self.script or self.name]
+        return shlex.join([*named, *self.args])
+
+    @property
     def name(self) -> str:
         """What to call it in a message and in the name of its recording."""
         if self.module is not None:
@@ -51,18 +58,26 @@ class Target:
         chosen = ["-m", self.module] if self.module is not None else [self.script or ""]
         return [sys.executable, *interpreter_flags(), *chosen, *self.args]
 
-    def check(self) -> None:
+    def check(self, *, is_repeated: bool = False) -> None:
         """Refuse what Python could not run, before anything is recorded.
+
+        Args:
+            is_repeated: it is to be run several times, which a pipe cannot.
 
         Raises:
             UsageError: there is no such script, or it is not a Python program.
         """
+        if self.script == STDIN and self.module is None and is_repeated:
+            raise UsageError(
+                "-: a script on stdin can be read once, and it is to be run several times.\n"
+                "Save it in a file, and give that file."
+            )
         if self.module is not None or self.script == STDIN:
             return  # whether a module can be found is known to Python alone
-        _check_script(Path(self.script or ""))
+        _check_script(Path(self.script or ""), is_repeated=is_repeated)
 
 
-def _check_script(path: Path) -> None:
+def _check_script(path: Path, *, is_repeated: bool) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -73,6 +88,11 @@ def _check_script(path: Path) -> None:
         _check_folder(path)
     elif stat.S_ISREG(mode):  # a pipe such as /dev/fd/63 can be read once, by Python
         _check_text(path)
+    elif is_repeated:
+        raise UsageError(
+            f"{path}: this is a pipe or a device, and the script is run several times.\n"
+            "Give an ordinary file."
+        )
 
 
 def _missing(path: Path, reason: str) -> str:

@@ -6,13 +6,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from quickfit.errors import UsageError
+from quickfit.lab.child import ChildError, run_to_end
 from quickfit.liveness.scene import Frame
 
 PROGRAM = "py-spy"
@@ -77,12 +77,10 @@ def stacks(program: str, pid: int, folder: str, script: str) -> list[ThreadStack
 def _dump(program: str, pid: int, *options: str) -> str:
     command = [program, "dump", "--json", "--full-filenames", "--pid", str(pid), *options]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
+        done = run_to_end(command, timeout_s=TIMEOUT_S)
+    except ChildError as error:
         raise Failed(f"{PROGRAM} did not answer within {TIMEOUT_S:.0f} s") from error
-    if done.returncode != 0:
+    if done.code != 0:
         raise Failed(done.stderr.partition("\n\nStack backtrace")[0].strip())
     return done.stdout
 

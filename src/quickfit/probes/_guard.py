@@ -35,6 +35,28 @@ def guarded(probe: Probe, observe: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def guarded_choice(probe: Probe, choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `choose` so that its first failure turns the probe off; it chooses None from then on.
+
+    What it does for the script is not counted as what watching costs.
+    """
+
+    @functools.wraps(choose)
+    def call(*args: Any) -> Any:  # whatever the hooked code passes
+        if probe.is_off:
+            return None
+        probe.calls += 1
+        try:
+            return choose(*args)
+        except Exception as error:  # anything: the user's training comes first
+            if is_of_handler(error):
+                raise
+            fail(probe, error)
+            return None
+
+    return call
+
+
 def is_of_handler(error: BaseException) -> bool:
     """Tell whether a signal handler of the script has raised it: an alarm may ring at any line."""
     handlers = map(signal.getsignal, signal.valid_signals())

@@ -4,6 +4,7 @@ A plain wrapper around `fit` or a generator would show up as a quickfit line in 
 of every error the user's own code raises below it. None of these does:
 
 - `notice_calls` sees a method being looked up on an object, just before it is called;
+- `replace_calls` decides at that moment what is called instead;
 - `timed_iterator` stamps the time before and after each item with C-level iterators;
 - `TimedFunction` times a function of a module while it stands in its place;
 - `call_once` gives an object for one call, and notes the time when that call is over;
@@ -47,6 +48,27 @@ def notice_calls(owner: type, name: str, notice: Callable[[Any], None]) -> None:
     method = owner.__dict__[name]
     if not isinstance(method, _NoticedMethod):
         setattr(owner, name, _NoticedMethod(method, notice))
+
+
+class _ReplacedMethod:
+    """A method in whose place `choose` may put another function each time it is looked up."""
+
+    def __init__(self, method: Any, choose: Callable[[Any, FrameType], Any]) -> None:
+        self.method = method
+        self.choose = choose
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self.method.__get__(None, owner)
+        chosen = self.choose(instance, sys._getframe(1))
+        return self.method.__get__(instance, owner) if chosen is None else chosen
+
+
+def replace_calls(owner: type, name: str, choose: Callable[[Any, FrameType], Any]) -> None:
+    """Have `choose(obj, frame)` say what `obj.name` is for the code in `frame`; None: as ever."""
+    method = owner.__dict__[name]
+    if not isinstance(method, _ReplacedMethod):
+        setattr(owner, name, _ReplacedMethod(method, choose))
 
 
 def wrap_quick(owner: Any, name: str, after: Callable[..., None]) -> None:

@@ -187,6 +187,31 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
             "_attach_error_metadata": Wanted(uses=("ag_source_map",)),
         },
     },
+    "turbo": {
+        "keras.src.trainers.data_adapters.array_data_adapter": {
+            "ArrayDataAdapter.__init__": Wanted(uses=("_inputs", "_size", "_shuffle")),
+            "ArrayDataAdapter.get_tf_dataset": _METHOD,
+        },
+        "keras.src.backend.tensorflow.trainer": {
+            "TensorFlowTrainer.predict": Wanted(("self", "x"), ("epoch_iterator",)),
+            "TFEpochIterator.__init__": Wanted(
+                uses=("data_adapter", "_distribute_strategy", "_distributed_dataset")
+            ),
+            "TFEpochIterator.__next__": Wanted(("self",), uses=("_epoch_iterator",)),
+        },
+        "tensorflow.python.data.ops.dataset_ops": {"DatasetV2._apply_debug_options": _METHOD},
+        "tensorflow.python.data.ops.iterator_ops": {
+            "OwnedIterator._create_iterator": Wanted(
+                ("self", "dataset"), uses=("_apply_debug_options", "_dataset")
+            ),
+            "OwnedIterator.__next__": _METHOD,
+        },
+        "tensorflow.python.data.ops.shuffle_op": {
+            "_ShuffleDataset.__init__": Wanted(
+                ("self", "input_dataset"), uses=("_seed", "_seed2", "dummy_seed_generator")
+            ),
+        },
+    },
     "tracing": {
         "tensorflow.python.framework.func_graph": {
             "func_graph_from_py_func": Wanted(("name", "python_func"), ("func_graph",)),

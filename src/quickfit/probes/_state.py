@@ -97,6 +97,8 @@ class State:
     loops_changed: Callable[[], None] | None = None
     # Called after every `fit`: a script that watches itself reports then.
     after_loop: Callable[[], None] | None = None
+    # Called once, before everything is put on disk.
+    before_finish: list[Callable[[State], None]] = field(default_factory=list)
     steps: int = 0
     # Batches of validation, `evaluate` and `predict`, which are steps of no training loop.
     looked: int = 0

@@ -118,6 +118,8 @@ def finish() -> None:
         # A training of less than a second may end before the background thread asks for them.
         guarded(state.probes["devices"], devices.read_once)(state)
     try:
+        for settle in state.before_finish:
+            settle(state)
         hand_loop.finish(state)
         calls.write_totals(state)
         py_functions.write_totals(state)

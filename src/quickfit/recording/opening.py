@@ -48,7 +48,7 @@ _KNOWN_MAGIC = {
 }
 
 
-class EmptyRecording(RecordingError):
+class EmptyRecordingError(RecordingError):
     """The process ended before its first transaction: there is nothing to read, and no damage."""
 
 
@@ -266,8 +266,8 @@ def _check_identity(db: sqlite3.Connection, path: Path) -> None:
         raise damaged(path, f"its format is {version}, and the first one is 1")
 
 
-def _empty(path: Path) -> EmptyRecording:
-    return EmptyRecording(
+def _empty(path: Path) -> EmptyRecordingError:
+    return EmptyRecordingError(
         f"{path}: the recording of process {path.stem} is empty; the process ended before it"
         f" wrote anything.\n{RECORD_AGAIN}"
     )

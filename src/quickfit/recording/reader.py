@@ -17,7 +17,7 @@ from quickfit.recording import folder as folders
 from quickfit.recording import shapes
 from quickfit.recording.opening import (
     WHAT_IT_IS,
-    EmptyRecording,
+    EmptyRecordingError,
     damaged,
     kind_of,
     open_file,
@@ -125,7 +125,7 @@ def _read_folder(path: Path) -> Recording:
     run = folders.read_run_file(path)
     if processes:
         # A worker that was ended while it opened its file has nothing to tell, and no problem.
-        failures = {f: e for f, e in failures.items() if not isinstance(e, EmptyRecording)}
+        failures = {f: e for f, e in failures.items() if not isinstance(e, EmptyRecordingError)}
     processes.sort(key=lambda process: process.facts.get("started_s") or 0.0)
     main = next((process for process in processes if process.is_main), None)
     if main is None:

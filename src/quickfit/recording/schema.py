@@ -135,6 +135,12 @@ TABLES: dict[str, str] = {
     "hooks": "name TEXT KEY, probe TEXT KEY, state TEXT, detail TEXT?",
     "sources": "file TEXT KEY, sha256 TEXT, text TEXT",
     "device_requests": "device TEXT, file TEXT, line INTEGER",
+    # With `--turbo`: one row per place where the run was made faster, or was left alone.
+    "turbo": (
+        "id INTEGER KEY, kind TEXT, file TEXT?, line INTEGER?, what TEXT, state TEXT, reason "
+        "TEXT?, cause TEXT?, unit TEXT, on_count INTEGER, on_s REAL?, off_count INTEGER, off_s "
+        "REAL?, saved_s REAL?"
+    ),
     "notes": "at_s REAL, text TEXT",
 }
 

@@ -22,6 +22,7 @@ from quickfit.findings import (
     Phase,
     RunOutcome,
     Symptom,
+    TurboPlace,
 )
 from quickfit.report import text
 
@@ -234,3 +235,42 @@ def _counted(number: int, thing: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def turbo(places: tuple[TurboPlace, ...] | None) -> str:
+    """Say in one line what `--turbo` saved; empty for a run without it."""
+    if places is None:
+        return ""
+    saved_s = sum(max(place.saved_s or 0.0, 0.0) for place in places if place.state == "kept")
+    if not any(place.state in ("kept", "open") for place in places):
+        return "nothing was made faster"
+    return f"saved about {units.seconds(saved_s)} of this run, with the same values bit for bit"
+
+
+def turbo_figures(place: TurboPlace) -> str:
+    """Say what was measured at a place that was made faster."""
+    if place.unit == "iterator":
+        count = f"{units.count(place.on_count)} {_plural('end', place.on_count)}"
+        return f"{count} took {units.seconds(place.saved_s or 0.0)} there"
+    if place.on_s is None or place.off_s is None:
+        units_needed = "passes" if place.unit == "step" else "calls"
+        return f"too few {units_needed} to measure a gain"
+    off = f"{units.count(place.off_count)} off" if place.off_count else "off: the first pass"
+    told = f"{units.seconds(place.on_s)} per {place.unit} instead of {units.seconds(place.off_s)}"
+    saved = f", saved {units.seconds(place.saved_s)}" if place.saved_s else ""
+    return f"{told} ({units.count(place.on_count)} on, {off}){saved}"
+
+
+def turbo_left(place: TurboPlace) -> str:
+    """Say what was left alone, and why."""
+    where = f" ({place.where.short})" if place.where else ""
+    if place.state == "dropped" and place.on_s is not None and place.off_s is not None:
+        took = f"{units.seconds(place.on_s)} on, {units.seconds(place.off_s)} off"
+        reason = f"tried and taken back, not faster ({took} per {place.unit})"
+    else:
+        reason = place.reason
+    return text.prose(f"{place.what}{where}: {reason}")
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"

@@ -41,6 +41,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Json]:
         "outcome": asdict(diagnosis.outcome),
         "advice": diagnosis.advice,
         "notes": diagnosis.notes,
+        "turbo": None if diagnosis.turbo is None else [asdict(place) for place in diagnosis.turbo],
         "early": asdict(diagnosis.early) if diagnosis.early else None,
     }
     return {key: _strict(value) for key, value in report.items()}

@@ -71,6 +71,9 @@ def layout(report: ReportView, width: int, *, verbose: bool = False) -> Iterator
         yield BLANK
     if report.first_step:
         yield from paragraph(report.first_step, width, lead=Span("first step     ", "bold"))
+    if report.turbo:
+        yield BLANK
+        yield from _turbo(report, width)
     for finding in report.findings:
         yield BLANK
         yield from _finding(finding, width)
@@ -101,9 +104,10 @@ def _account(report: ReportView, width: int) -> Iterator[Line]:
     yield from paragraph(report.total, width, lead=Span("time     ", "bold"))
     labels = [f"{row.indent}{row.label}" for row in report.account]
     label_width = max(map(cells, labels))
+    time_width = max(7, *(cells(row.time) for row in report.account))
     for label, row in zip(labels, report.account, strict=True):
         padded = label + " " * (label_width - cells(label))
-        text = f"{INDENT}{padded}  {row.time:>7}  {row.share:>5}"
+        text = f"{INDENT}{padded}  {row.time:>{time_width}}  {row.share:>5}"
         room = width - cells(text)
         # On a narrow terminal the place is worth more than the bar.
         place = f"  {row.place}" if row.place and cells(row.place) + 2 <= room else ""
@@ -124,6 +128,21 @@ def _breakdown(breakdown: BreakdownView, width: int) -> Iterator[Line]:
         has_room = bool(part.detail) and cells(bar) + cells(part.detail) + 2 <= room
         detail = f"  {part.detail}" if has_room else ""
         yield (Span(row), Span(bar, "cyan"), Span(detail, "dim"))
+
+
+def _turbo(report: ReportView, width: int) -> Iterator[Line]:
+    yield from paragraph(report.turbo, width, lead=Span("turbo    ", "bold"))
+    for place in report.turbo_places:
+        gain = Span(f"{INDENT}{place.gain:<7}", "bold green")
+        under = Span(" " * cells(gain.text))
+        yield from columns(Span(place.what), Span(place.place, "cyan"), width, lead=gain)
+        yield from paragraph(place.figures, width, lead=under, style="dim")
+        if place.edit:
+            yield (under, Span("the same as an edit: "), Span(place.edit, "bold"))
+    if report.turbo_left:
+        yield (_PAD, Span("left alone"))
+    for said in report.turbo_left:
+        yield from paragraph(said, width, lead=Span(f"{INDENT}- "))
 
 
 def _finding(finding: FindingView, width: int) -> Iterator[Line]:

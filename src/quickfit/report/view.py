@@ -21,6 +21,7 @@ from quickfit.findings import (
     Fix,
     Severity,
     Symptom,
+    TurboPlace,
 )
 from quickfit.report import _sentences as sentences
 from quickfit.report import text
@@ -32,6 +33,8 @@ BAR_CELLS = 20
 MIN_NODE_SHARE = 0.05
 MAX_DEPTH = 2
 MAX_LABEL = 44
+# Iterators whose ends took less are not worth a line.
+MIN_WAIT_S = 0.1
 # A change is there to be copied. What it takes away, the user has before their eyes.
 MAX_HUNK_LINES = 80
 MAX_REMOVED_LINES = 6
@@ -122,6 +125,17 @@ class FindingView:
 
 
 @dataclass(frozen=True)
+class TurboView:
+    """A line of the script that `--turbo` made faster: gain, what was done, figures, the edit."""
+
+    gain: str
+    what: str
+    place: str
+    figures: str
+    edit: str
+
+
+@dataclass(frozen=True)
 class ReportView:
     """A whole report in the order it is read; empty strings and tuples are left out of it."""
 
@@ -150,6 +164,9 @@ class ReportView:
     probes_off: tuple[str, ...]
     command: str
     fix_command: str = ""
+    turbo: str = ""
+    turbo_places: tuple[TurboView, ...] = ()
+    turbo_left: tuple[str, ...] = ()
 
 
 def told_findings(diagnosis: Diagnosis) -> list[Finding]:
@@ -192,6 +209,34 @@ def view(diagnosis: Diagnosis) -> ReportView:
         command=f"quickfit report {run} --format json",
         # What a machine suffers from, no edit can change; what runs out, no short trial shows.
         fix_command=f"quickfit fix {run}" if any(map(can_be_proven, told)) else "",
+        turbo=sentences.turbo(diagnosis.turbo),
+        turbo_places=tuple(
+            _turbo_place(place, diagnosis.script)
+            for place in diagnosis.turbo or ()
+            if place.state in ("kept", "open") and not _is_short_wait(place)
+        ),
+        turbo_left=tuple(
+            sentences.turbo_left(place)
+            for place in diagnosis.turbo or ()
+            if place.state in ("left", "dropped")
+        ),
+    )
+
+
+def _is_short_wait(place: TurboPlace) -> bool:
+    return place.unit == "iterator" and (place.saved_s or 0.0) < MIN_WAIT_S
+
+
+def _turbo_place(place: TurboPlace, script: str) -> TurboView:
+    timed = place.on_s is not None and place.off_s is not None and place.on_s > 0
+    cause = shlex.quote(text.one_line(place.cause, limit=60))
+    edit = f"quickfit fix {shlex.quote(text.path(script))} {cause}" if place.cause else ""
+    return TurboView(
+        gain=units.factor((place.off_s or 0.0) / (place.on_s or 1.0)) if timed else "",
+        what=text.prose(place.what),
+        place=sentences.place(place.where),
+        figures=text.prose(sentences.turbo_figures(place)),
+        edit=edit,
     )
 
 

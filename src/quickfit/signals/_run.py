@@ -32,7 +32,7 @@ from quickfit.signals.steps import (
     every_step_of_loop,
     whole_time,
 )
-from quickfit.signals.traces import Trace
+from quickfit.signals.traces import Trace, traced_again
 
 LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 
@@ -106,7 +106,7 @@ class RunSignals:
     def all_steps(self) -> Steps | None:
         """The steps after warm-up; of very few steps all but the first, of one that one."""
         every = self.every_step
-        return None if every is None else after_warmup(every)
+        return None if every is None else after_warmup(every, traced_again(self.traces))
 
     @cached_property
     def steps(self) -> Steps:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quickfit.code.lines import last_line
+from quickfit.code.lines import loop_end
 from quickfit.findings import Location
 from quickfit.signals.keras_calls import predict_samples
 from quickfit.signals.loops import Call, Loop
@@ -129,7 +129,7 @@ def _of_loops(signals: Signals) -> Validation | None:
     looked_s = sum(row["end_s"] - row["begin_s"] for row in rows)
     looked_s = max(looked_s - _traced_s(signals, longest.id), 0.0)
     where = longest.location
-    last = last_line(signals.source_text(where.file), where.line)
+    last = loop_end(signals.source_text(where.file), where.line)
     seen = _sampled_at(signals, where, last)
     return _found(signals, "loop", times, looked_s / (times + 1), seen, where)
 

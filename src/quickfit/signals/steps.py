@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,18 +114,26 @@ def steps_of_loop(rows: list[dict[str, Any]], loop: int) -> Steps | None:
     return None if every is None else after_warmup(every)
 
 
-def after_warmup(every: Steps) -> Steps:
+def after_warmup(every: Steps, traced_again: Sequence[float] = ()) -> Steps:
     """Return the steps without warm-up.
 
     Of a short training a fifth is left out at most, and its first step, which traces, where there
-    is another one.
+    is another one. Slow steps at the start are left out too, up to half of all.
+
+    Args:
+        every: all steps of the loop.
+        traced_again: when functions were traced that had been traced often enough before; such
+            steps are a cost of the training, however many come first.
     """
     steps = every.steps
     warmup = min(WARMUP_STEPS, max(len(steps) // 5, 1), len(steps) - 1)
     middle = statistics.median(step.cycle_s for step in steps[warmup:])
     while warmup < len(steps) // 2 and steps[warmup].cycle_s > WARMUP_FACTOR * middle:
+        step = steps[warmup]
         # A slow first step of an epoch is a cost of every epoch, not a warm-up.
-        if steps[warmup].is_first_of_epoch:
+        if step.is_first_of_epoch:
+            break
+        if any(step.end_s - step.cycle_s <= at_s <= step.end_s for at_s in traced_again):
             break
         warmup += 1
     return Steps(steps[warmup:], warmup)

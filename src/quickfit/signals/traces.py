@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quickfit.findings import Location
+from quickfit.findings import Evidence, Location
 from quickfit.signals.loops import Locate
 
 if TYPE_CHECKING:
@@ -259,6 +259,14 @@ class TracedSteps:
         """How many times as long a step with a trace takes."""
         return self.slow_s / self.usual_s
 
+    @property
+    def evidence(self) -> Evidence:
+        """The two compared; where every step traces, what of a step is its trace."""
+        if self.plain:
+            return Evidence("the time of a step without a trace", self.slower, "factor", "with one")
+        traced = max(1 - self.usual_s / self.slow_s, 0.0)
+        return Evidence("of a step is its trace", traced, "share", f"each of {self.slow} steps")
+
     def cost_s(self, traced_s: float) -> float:
         """Return what traces cost, at least the time they took by the clock.
 
@@ -361,6 +369,19 @@ def _is_users(trace: Trace, own: set[tuple[str, int]]) -> bool:
         return True
     caller = trace.caller
     return caller is not None and (caller.file, caller.line) in own
+
+
+def traced_again(traces: Iterable[Trace]) -> list[float]:
+    """Return when the thread that trains traced code that had its share of traces before."""
+    before: Counter[tuple[object, ...]] = Counter()
+    times = []
+    for trace in traces:
+        if not trace.is_in_loop or trace.is_nested:
+            continue
+        if before[trace.code] >= MIN_TRACES - 1:
+            times.append(trace.at_s)
+        before[trace.code] += trace.count
+    return times
 
 
 def traced_steps(signals: Signals, traces: Collection[Trace]) -> TracedSteps | None:

@@ -1,6 +1,8 @@
 import pytest
 
-from quickfit.causes._shared.dataset_chains import parallel_map, shuffle_first, smaller_shuffle
+from quickfit.causes._shared.dataset_chains import shuffle_first
+from quickfit.causes._shared.map_threads import parallel_map
+from quickfit.causes.input.shuffle_buffer_too_big import smaller_shuffle
 from quickfit.code.edits import apply_edits
 from quickfit.code.module import Module
 from quickfit.findings import FixClass

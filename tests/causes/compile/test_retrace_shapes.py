@@ -143,3 +143,21 @@ def test_settings_that_decide_otherwise_stay(settings):
 def test_two_places_that_compile_a_function_are_left_alone():
     text = "def f(x):\n    return x\na = tf.function(f)\nb = tf.function(f)\n"
     assert change(text, 1) is None
+
+
+def test_fires_where_every_step_of_the_first_half_traces_and_none_later():
+    signature = "x: TensorSpec(shape=(16, {n}), dtype=tf.float32)"
+    given = tuple((n, 0.2, signature.format(n=n + 3)) for n in range(20))
+    signals = slowed({"traces": given, "step_s": 0.02, "steps": 40})
+    assert signals.steps.warmup == 5
+    finding = detect(signals)
+    assert finding.evidence[0].value == 15
+    assert finding.gain.likely > 3
+
+
+def test_without_a_plain_step_the_trace_is_compared_with_its_own_step():
+    signature = "x: TensorSpec(shape=(16, {n}), dtype=tf.float32)"
+    given = tuple((n, 0.2, signature.format(n=n + 3)) for n in range(30))
+    finding = detect(slowed({"traces": given, "step_s": 0.05, "steps": 30}))
+    assert finding.evidence[2].what == "of a step is its trace"
+    assert finding.evidence[2].value == pytest.approx(0.2 / 0.3, rel=0.05)

@@ -54,7 +54,9 @@ def test_says_that_it_could_not_look_when_no_operation_was_counted():
         detect(run(eager=True))
 
 
-def test_the_fix_removes_the_argument():
+def test_the_fix_removes_the_argument(monkeypatch):
+    # The loss that calls NumPy would be part of a compiled step.
+    monkeypatch.setattr(builders, "SOURCE", builders.SOURCE.partition("def weigh")[0])
     signals = run(eager=True, eager_ops=SMALL_OPS)
     finding = detect(signals)
     assert finding is not None

@@ -2,13 +2,18 @@
 
 import pytest
 
-from quickfit.causes.general.time_after_training import detect, fix
+from hand_runs import KERAS
+from quickfit.causes import catalogue
+from quickfit.causes.general.time_after_training import detect
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from validation_runs import EVALUATE
 from whole_runs import SAVE, Seen, whole_run
 
+fix = catalogue()["time-after-training"].fix
+
 RANK_LINE = 15
+MODEL_CALL = (f"{KERAS}/layers/layer.py", "__call__", 800)
 IN_EVALUATE = ((*EVALUATE, 500),)
 
 
@@ -42,3 +47,33 @@ def test_stays_silent_when_there_is(after, given):
 def test_the_diagnosis_of_the_run_has_it_first():
     diagnosis = diagnose_recording(whole_run(after=(Seen(6.0, RANK_LINE),)).recording)
     assert [f.cause for f in diagnosis.findings] == ["time-after-training"]
+
+
+LOOP_TEXT = """\
+model.fit(x, y)
+for row in rows:
+    z = model(row)
+    score = rank(z)
+model(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "spent_s"),
+    [
+        pytest.param(3, 10.0, id="in the loop of the Python"),
+        pytest.param(5, 4.0, id="by itself"),
+    ],
+)
+def test_calls_of_the_model_in_the_same_loop_count(line, spent_s):
+    signals = whole_run(after=(Seen(4.0, 4), Seen(6.0, line, (MODEL_CALL,))))
+    signals.source_text = lambda file: LOOP_TEXT
+    finding = detect(signals)
+    assert finding.cost_s == pytest.approx(spent_s, rel=0.05)
+    assert finding.where.line == (3 if line == 3 else 4)
+
+
+def test_calls_of_the_model_alone_are_no_overhead():
+    signals = whole_run(after=(Seen(0.5, 4), Seen(6.0, 3, (MODEL_CALL,))))
+    signals.source_text = lambda file: LOOP_TEXT
+    assert detect(signals) is None

@@ -2,13 +2,16 @@
 
 import pytest
 
-from quickfit.causes.general.time_in_callback import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.general.time_in_callback import detect
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from quickfit.signals import Signals
 from whole_runs import Seen, add_epoch_hook, finish, whole_run
 
 from builders import CALLBACK_LINE, recording
+
+fix = catalogue()["time-in-callback"].fix
 
 
 def test_fires_at_the_hook_of_epochs():

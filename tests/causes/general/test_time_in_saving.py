@@ -3,12 +3,15 @@
 import pytest
 
 from hand_runs import COMPILED, hand_run
-from quickfit.causes.general.time_in_saving import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.general.time_in_saving import detect
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from whole_runs import SAVE, Seen, whole_run
 
 from builders import FIT_LINE
+
+fix = catalogue()["time-in-saving"].fix
 
 SAVE_LINE = 15
 SAVED = Seen(6.0, SAVE_LINE, (SAVE,))

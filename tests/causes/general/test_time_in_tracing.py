@@ -42,6 +42,8 @@ def test_fires_at_the_function_with_its_traces():
     # The first trace is needed.
     assert finding.cost_share < spent.value / 20
     assert finding.claims == ("tracing",)
+    # A new graph is also set up when it first runs.
+    assert finding.gain.high > 1 / (1 - finding.cost_share)
     assert fix(finding, signals).kind == FixClass.SHOW_ONLY
 
 
@@ -88,3 +90,25 @@ def test_traces_at_the_line_of_another_loop_are_not_this_loops():
         row |= {"caller_file": loops[0]["file"], "caller_line": 99}
     again = Signals(signals.recording)
     assert detect(again.about(again.loops[0])) is None
+
+
+@pytest.mark.parametrize(
+    ("models", "is_told"),
+    [
+        pytest.param(20, False, id="a model of its own in each round"),
+        pytest.param(1, True, id="one model, compiled again"),
+    ],
+)
+def test_one_trace_of_each_model_is_needed(models, is_told):
+    signals = traced(range(10, 30))
+    tables = signals.recording.main.tables
+    for row in tables["traces"]:
+        row["name"] = "one_step_on_data"
+    end_s = tables["steps"][-1]["end_s"]
+    at = dict.fromkeys(("entered_s", "begin_s", "first_step_s", "end_s"), end_s)
+    fits = {**tables["loops"][0], **at, "kind": "fit", "line": 40}
+    tables["loops"] += [
+        {**fits, "id": 10 + n, "facts": {"model": f"functional_{n}"}} for n in range(models)
+    ]
+    again = Signals(signals.recording)
+    assert (detect(again.about(again.loops[0])) is not None) == is_told

@@ -2,7 +2,8 @@
 
 import pytest
 
-from quickfit.causes.general.time_in_validation import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.general.time_in_validation import detect
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
 from quickfit.signals import Signals
@@ -10,6 +11,8 @@ from validation_runs import by_fit
 from whole_runs import finish, whole_run
 
 from builders import FIT_LINE, SCRIPT
+
+fix = catalogue()["time-in-validation"].fix
 
 EVALUATE_LINE = 12
 

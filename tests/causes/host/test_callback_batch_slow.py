@@ -2,11 +2,14 @@
 
 import pytest
 
-from quickfit.causes.host.callback_batch_slow import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.host.callback_batch_slow import detect
 from quickfit.findings import FixClass
 from spiky_runs import FIT, HOOK, spiky
 
 from builders import CALLBACK_LINE, SCRIPT, run
+
+fix = catalogue()["callback-batch-slow"].fix
 
 LOG = (SCRIPT, 11, "on_train_batch_end", 1)
 

@@ -296,3 +296,11 @@ def test_text_is_fine_with(text):
 def test_parts_of_the_data_are_a_hint(text):
     (spot,) = spots(CAUSE, BUILT + text)
     assert spot.is_hint
+
+
+def test_the_scripts_own_work_between_calls_is_no_gain():
+    seen = [((COMPILED, STEP, FIT), FIT_LINE, 20), ((), FIT_LINE + 7, 80)]
+    given = {"models": True, "traced_s": 0.8, "outside_s": 1.0, "setup_s": 0.05}
+    finding = detect(many_fits(**given, stacks=seen))
+    # A round is 0.05 s of setting up, 1 s of steps and traces, and a second that stays.
+    assert finding.gain.likely < finding.gain.high < 2.05 / 1.0

@@ -3,12 +3,15 @@
 import pytest
 
 from hand_runs import COMPILED, DROPPED, MAKE_ITERATOR, PREDICT, hand_run
-from quickfit.causes.host.predict_in_loop import CAUSE, detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.host.predict_in_loop import CAUSE, detect
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import run
 from programs import lines, spots
+
+fix = catalogue()["predict-in-loop"].fix
 
 LINE = 12
 BUILDS = ((MAKE_ITERATOR, PREDICT), LINE, 80)

@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from hand_runs import COMPILED_CALL, NATIVE, hand_run
-from quickfit.causes.host.slow_logging import CAUSE, changes, detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.host.slow_logging import CAUSE, changes, detect
 from quickfit.code.edits import apply_edits
 from quickfit.code.program import Program
 from quickfit.errors import SignalMissing
@@ -13,6 +14,8 @@ from quickfit.findings import Finding, FixClass, Gain, Location
 
 from builders import SCRIPT, run
 from programs import spots
+
+fix = catalogue()["slow-logging"].fix
 
 # Line 2 prints, line 3 logs, line 4 computes.
 SOURCE = """\

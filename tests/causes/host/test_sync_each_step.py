@@ -3,13 +3,16 @@
 import pytest
 
 from hand_runs import COMPILED_CALL, FETCH, METRIC, hand_run
-from quickfit.causes.host.sync_each_step import CAUSE, detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.host.sync_each_step import CAUSE, detect
 from quickfit.causes.host.sync_each_step.text import handed_reads
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import run
 from programs import lines, program_of, spots
+
+fix = catalogue()["sync-each-step"].fix
 
 HEAD, LINE = 30, 33
 STEP = ((COMPILED_CALL,), 31, 30)

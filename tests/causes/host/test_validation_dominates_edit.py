@@ -4,12 +4,12 @@ import textwrap
 
 import pytest
 
-from quickfit.causes._shared.batch_size import larger_validation_batch
 from quickfit.causes.host.validation_dominates.edit import (
     seldom_look,
     seldom_loop,
     seldom_validation,
 )
+from quickfit.code.batch_size import larger_validation_batch
 from quickfit.code.edits import apply_edits
 from quickfit.code.module import Module
 from quickfit.code.program import Program

@@ -1,14 +1,19 @@
 """`float64-data`: fires when the arithmetic of the step is in double precision."""
 
+import dataclasses
+
 import pytest
 
 from hand_runs import COMPILED_CALL, hand_run
-from quickfit.causes.input.float64_data import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.input.float64_data import detect
 from quickfit.causes.input.float64_data.run import asking_line, compute_s, products, setter
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import SCRIPT, run, shown_fix
+
+fix = catalogue()["float64-data"].fix
 
 ARRAYS = """\
 import numpy as np
@@ -210,3 +215,11 @@ def test_data_does_not_matter_to_variables_of_keras():
 
 def test_where_nothing_tells_it_is_the_loop():
     assert asked_at("a = 1\n", head_line=1, base={"with_model": False}) == 1
+
+
+@pytest.mark.parametrize(("waiting", "computed_s"), [(0.0, 0.01), (1.6, 0.093)])
+def test_threads_that_wait_for_a_core_would_compute(waiting, computed_s):
+    signals = loop(base={"cpu_cores": 0.2})
+    delays = {"intra-op": waiting, "main": 0.0}
+    vars(signals)["machine"] = dataclasses.replace(signals.machine, thread_delays=delays)
+    assert compute_s(signals) == pytest.approx(computed_s, rel=0.15)

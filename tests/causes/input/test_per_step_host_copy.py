@@ -3,11 +3,14 @@
 import pytest
 
 from hand_runs import COMPILED_CALL, METRIC, hand_run
-from quickfit.causes.input.per_step_host_copy import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.input.per_step_host_copy import detect
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import SCRIPT, run
+
+fix = catalogue()["per-step-host-copy"].fix
 
 SOURCE = """\
 import numpy as np

@@ -2,11 +2,14 @@
 
 import pytest
 
-from quickfit.causes.input.slow_file_system import detect, fix, is_remote
+from quickfit.causes import catalogue
+from quickfit.causes.input.slow_file_system import detect, is_remote
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
 
 from builders import MAP_LINE, run
+
+fix = catalogue()["slow-file-system"].fix
 
 SLOW = {"input_wait_s": 0.06, "map_s": 0.16, "cpu_cores": 0.4, "input_cores": 0.1}
 

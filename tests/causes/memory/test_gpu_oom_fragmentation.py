@@ -3,10 +3,13 @@
 import pytest
 
 from memory_runs import memory_run
-from quickfit.causes.memory.gpu_oom_fragmentation import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.memory.gpu_oom_fragmentation import detect
 from quickfit.errors import SignalMissing
 
 from builders import START_S
+
+fix = catalogue()["gpu-oom-fragmentation"].fix
 
 GPU = {"tensorflow_devices": [["GPU", "/physical_device:GPU:0"]]}
 CLEANED = "Garbage collection: deallocate free memory regions (i.e., allocations) so that we can"

@@ -5,10 +5,13 @@ import dataclasses
 import pytest
 
 from memory_runs import flat, memory_run, rising
-from quickfit.causes.memory.swap_thrash import detect, fix, show_swapping
+from quickfit.causes import catalogue
+from quickfit.causes.memory.swap_thrash import detect, show_swapping
 from quickfit.errors import SignalMissing
 from quickfit.liveness.scene import Machine
 from scenes import STUCK
+
+fix = catalogue()["swap-thrash"].fix
 
 THRASH = {
     "system_swapped_bytes": rising(5e7),

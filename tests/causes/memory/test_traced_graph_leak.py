@@ -3,9 +3,12 @@
 import pytest
 
 from memory_runs import LOOP, held_by, memory_run, rising, traced
-from quickfit.causes.memory.traced_graph_leak import CAUSE, detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.memory.traced_graph_leak import CAUSE, detect
 
 from programs import lines, spots
+
+fix = catalogue()["traced-graph-leak"].fix
 
 GROWS = {"rss": rising(2e6, 6e8), "python_blocks": rising(20_000)}
 

@@ -1,8 +1,11 @@
 """A dataset that is wrapped once more in every round."""
 
 from drift_runs import SCRIPT, WRAP_LINE, drifting, rising
-from quickfit.causes.slowdown.growing_pipeline import detect, fix
+from quickfit.causes import catalogue
+from quickfit.causes.slowdown.growing_pipeline import detect
 from quickfit.findings import FixClass
+
+fix = catalogue()["growing-pipeline"].fix
 
 ROUNDS = 12
 

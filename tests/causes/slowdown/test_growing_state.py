@@ -3,8 +3,11 @@
 import pytest
 
 from drift_runs import LOOP_LINE, SCRIPT, START_S, drifting, flat, rising
+from quickfit.causes import catalogue
 from quickfit.causes.slowdown import growing_host_work
-from quickfit.causes.slowdown.growing_state import detect, fix
+from quickfit.causes.slowdown.growing_state import detect
+
+fix = catalogue()["growing-state"].fix
 
 N = 600
 LOOP = {"kind": "custom"}

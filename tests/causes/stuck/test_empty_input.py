@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from growing import node
-from quickfit.causes.stuck.empty_input import detect, fix, show_all_filtered, show_empty_loop
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.empty_input import detect, show_all_filtered, show_empty_loop
 from quickfit.diagnosis import diagnose_recording
 from scenes import (
     MOVING,
@@ -22,6 +23,8 @@ from scenes import SCRIPT as SCENE_SCRIPT
 from silences import noted, quiet_run
 
 from builders import FIT_LINE, SCRIPT, run
+
+fix = catalogue()["empty-input"].fix
 
 KINDS = ("TensorSlice", "Filter", "Batch")
 

@@ -4,12 +4,15 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.fork_deadlock import CAUSE, detect, fix, show_hung_workers
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.fork_deadlock import CAUSE, detect, show_hung_workers
 from quickfit.findings import FixClass, Symptom
 from scenes import STUCK, child, fit, library, main_in_fit, scene, user
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["fork-deadlock"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

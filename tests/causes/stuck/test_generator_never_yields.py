@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
+from quickfit.causes import catalogue
 from quickfit.causes.stuck.generator_never_yields import (
     CAUSE,
     _how_often,
     detect,
-    fix,
     show_silent_generator,
     show_swallowed_errors,
 )
@@ -32,6 +32,8 @@ from silences import noted, quiet_run
 
 from builders import run
 from programs import fixed, lines, spots
+
+fix = catalogue()["generator-never-yields"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

@@ -4,12 +4,15 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.held_lock import CAUSE, detect, fix, show_held_lock
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.held_lock import CAUSE, detect, show_held_lock
 from quickfit.findings import FixClass, Symptom
 from scenes import EXECUTE, STUCK, fit, library, main_in_fit, making, scene, thread, user
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["held-lock"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.infinite_input_no_steps import CAUSE, detect, fix, show_endless_epoch
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.infinite_input_no_steps import CAUSE, detect, show_endless_epoch
 from quickfit.findings import Effect, FixClass, Symptom
 from scenes import (
     MOVING,
@@ -19,6 +20,8 @@ from silences import noted, quiet_run
 
 from builders import run
 from programs import fixed, lines, spots
+
+fix = catalogue()["infinite-input-no-steps"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

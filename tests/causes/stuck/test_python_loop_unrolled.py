@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.python_loop_unrolled import CAUSE, detect, fix, show_unrolled_loop
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.python_loop_unrolled import CAUSE, detect, show_unrolled_loop
 from quickfit.findings import FixClass, Symptom
 from scenes import (
     MOVING,
@@ -14,6 +15,8 @@ from scenes import (
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["python-loop-unrolled"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

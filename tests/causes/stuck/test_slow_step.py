@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.slow_step import CAUSE, detect, fix, show_slow_step
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.slow_step import CAUSE, detect, show_slow_step
 from quickfit.findings import FixClass, Symptom
 from scenes import (
     MOVING,
@@ -16,6 +17,8 @@ from scenes import (
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["slow-step"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

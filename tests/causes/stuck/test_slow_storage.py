@@ -4,13 +4,16 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.slow_storage import CAUSE, detect, fix, show_slow_read
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.slow_storage import CAUSE, detect, show_slow_read
 from quickfit.findings import FixClass, Symptom
 from quickfit.liveness.scene import Machine
 from scenes import STUCK, at, making, scene, thread, user
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["slow-storage"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

@@ -4,12 +4,15 @@ import dataclasses
 
 import pytest
 
-from quickfit.causes.stuck.unguarded_spawn import CAUSE, detect, fix, show_script_run_again
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.unguarded_spawn import CAUSE, detect, show_script_run_again
 from quickfit.findings import FixClass, Symptom
 from scenes import STUCK, TWINS
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["unguarded-spawn"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

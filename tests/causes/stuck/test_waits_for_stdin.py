@@ -2,7 +2,8 @@
 
 import pytest
 
-from quickfit.causes.stuck.waits_for_stdin import CAUSE, detect, fix, show_prompt
+from quickfit.causes import catalogue
+from quickfit.causes.stuck.waits_for_stdin import CAUSE, detect, show_prompt
 from quickfit.findings import FixClass, Symptom
 from scenes import (
     SCRIPT,
@@ -17,6 +18,8 @@ from scenes import (
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["waits-for-stdin"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
+from quickfit.causes import catalogue
 from quickfit.causes.stuck.waits_for_workers import (
     CAUSE,
     Asked,
     cluster_of,
     detect,
-    fix,
     is_listening,
     show_missing_workers,
 )
@@ -22,6 +22,8 @@ from scenes import CLUSTER, STUCK, fit, main_in_fit
 from silences import noted, quiet_run
 
 from builders import run
+
+fix = catalogue()["waits-for-workers"].fix
 
 
 def test_fires_with_what_was_seen_and_where():

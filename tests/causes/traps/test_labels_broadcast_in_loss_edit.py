@@ -7,6 +7,7 @@ import pytest
 from quickfit.causes.traps.labels_broadcast_in_loss.edit import (
     fitting_loss,
     is_map_for_a_number,
+    only_model,
     pooled_head,
 )
 from quickfit.code.edits import apply_edits
@@ -127,7 +128,8 @@ MAP = [None, 24, 24, 1]
 
 def changed_pooled_heads(text, outputs=MAP):
     text = textwrap.dedent(text)
-    edits = pooled_head(Program(texts={"train.py": text}), outputs)
+    model = only_model(Program(texts={"train.py": text}))
+    edits = pooled_head(*model, outputs) if model else ()
     return apply_edits(text, edits) if edits else None
 
 
@@ -159,8 +161,7 @@ def test_a_row_is_pooled_in_a_list_on_one_line():
 def test_a_layer_that_is_imported_by_name_is_imported():
     text = "from keras.layers import Conv2D, Dense\nm = Sequential([Conv2D(8, 3), Dense(1)])\n"
     assert changed_pooled_heads(text) == (
-        "from keras.layers import Conv2D, Dense\n"
-        "from keras.layers import GlobalAveragePooling2D\n"
+        "from keras.layers import Conv2D, Dense, GlobalAveragePooling2D\n"
         "m = Sequential([Conv2D(8, 3), GlobalAveragePooling2D(), Dense(1)])\n"
     )
 
@@ -195,6 +196,10 @@ def test_a_map_is_pooled_between_added_layers():
 def test_a_recurrent_layer_returns_its_last_row():
     text = "m = Sequential([L.LSTM(8, return_sequences=True), L.Dense(1)])\n"
     assert changed_pooled_heads(text, [None, 30, 1]) == "m = Sequential([L.LSTM(8), L.Dense(1)])\n"
+    both = "m = Sequential([L.Bidirectional({}), L.Dense(1)])\n"
+    assert changed_pooled_heads(
+        both.format("L.GRU(8, return_sequences=True)"), [None, 30, 1]
+    ) == both.format("L.GRU(8)")
 
 
 @pytest.mark.parametrize(

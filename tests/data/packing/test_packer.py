@@ -27,6 +27,7 @@ from quickfit.data.tfrecord import read_frames
 from quickfit.errors import PipelineError, UsageError
 
 from hostile import bomb_png, hostile_folder, hostile_tar, hostile_zip, truncated_jpeg
+from launch.sessions import PATIENCE_S
 from photos import folder, jpeg, photo
 
 PROGRAM = """
@@ -136,7 +137,7 @@ def test_workers_end_when_the_pack_is_killed_and_let_go_of_the_folder(tmp_path):
     process.kill()
     process.wait()
     assert workers
-    _, alive = psutil.wait_procs(workers, timeout=60)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE_S)
     assert not alive
     how = {"form": "jpeg256", "shard_bytes": 40_000, "progress": False}
     assert pack(tmp_path / "photos", tmp_path / "pack", **how).count == 60

@@ -5,10 +5,12 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from quickfit.data.workers import worker
 from quickfit.data.workers.arrays import find_layout
 from quickfit.data.workers.jobs import ItemJob, StreamJob
 from quickfit.data.workers.messages import WorkerTask
@@ -149,6 +151,22 @@ def test_an_array_that_cannot_be_read_is_a_failure_of_its_item():
 def test_a_generator_of_one_element_can_be_looked_at():
     look = FirstLook(5, 4, is_timed=True)
     assert look_at_first(look, StreamJob(lambda: iter([1]), 1, False)).layout is not None
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "expected_s"),
+    [(0.0, 0.001), (0.2, 0.2)],
+    ids=["another process had the core", "it is slow itself"],
+)
+def test_one_call_that_was_held_up_does_not_make_a_function_slow(monkeypatch, cpu_s, expected_s):
+    calls_s, cpus_s = iter([0.0, 0.2, 1.0, 1.001]), iter([0.0, cpu_s, cpu_s])
+    clock = SimpleNamespace(
+        perf_counter=lambda: next(calls_s), thread_time=lambda: next(cpus_s, cpu_s)
+    )
+    monkeypatch.setattr(worker, "time", clock)
+    job = ItemJob(lambda item: item, range(100), 1, False)
+    first = look_at_first(FirstLook(5, 4, is_timed=True), job)
+    assert first.call_s == pytest.approx(expected_s)
 
 
 SCRIPT = """

@@ -22,7 +22,7 @@ import pytest
 from quickfit.lab.sandbox import confinement, seccomp
 from trials import state_of
 
-from launch.sessions import clean_env, eventually
+from launch.sessions import PATIENCE_S, clean_env, eventually
 
 NOBODY = 65534
 IS_ARM = platform.machine() == "aarch64"
@@ -70,7 +70,7 @@ home = Path(home)
 scratch = home.with_name("scratch")
 print("begins", flush=True)
 with started(Target(script="train.py"), scratch, cwd=home, trusts_script=trusts) as trial:
-    trial.keeper.wait(60)
+    trial.keeper.wait()
     logs = [(scratch / f"std{name}.log").read_text() for name in ("out", "err")]
     found = [trial.keeper.poll(), trial.failure(), trial.confinement, *logs]
 print(json.dumps(found))
@@ -269,7 +269,7 @@ def is_done_without_a_trial(house, name):
         house.victim.send_signal(signal.SIGCONT)
         return is_done
     if "kill" in name or "signal" in name:
-        return house.victim.wait(60) == -signal.SIGKILL
+        return house.victim.wait(PATIENCE_S) == -signal.SIGKILL
     try:
         return house.state() != before
     except FileNotFoundError:

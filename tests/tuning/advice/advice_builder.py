@@ -1,14 +1,8 @@
 """Advice in one line, for the tests that show it."""
 
 from quickfit.lab.statistics import Measured
-from quickfit.tuning.advice.result import (
-    Advice,
-    ChangeKind,
-    ChangeRow,
-    ChangeVerdict,
-    LossChange,
-    TrainingBaseline,
-)
+from quickfit.tuning.advice.change_table import ChangeKind, ChangeRow, ChangeVerdict, LossChange
+from quickfit.tuning.advice.result import Advice, TrainingBaseline
 from quickfit.tuning.trials.settings import TrialLearned
 
 GAIN = Measured(1.31, 1.42, 1.54, 3)
@@ -56,4 +50,5 @@ def advice(*rows, chosen=None, **more):
     baseline = TrainingBaseline(32, 4096, 1234, 3210.0, 0.01, 532e6, TrialLearned(2048, 2.31, 0.61))
     if chosen is None and rows and rows[0].is_advised:
         chosen = rows[0]
+    more.setdefault("loss_note", "loss: before and after {} samples, on the same samples")
     return Advice("train:build", "A CPU, 2 cores, no GPU", baseline, rows, chosen, **more)

@@ -16,7 +16,7 @@ from quickfit.tuning.advice.candidates import (
     setting_kind,
     setting_name,
 )
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialReady
 
 
@@ -25,12 +25,16 @@ def facts(batch=32, samples=4096, cores=2, **more):
     return TrialCircumstances(TrialReady(batch, samples, 0.1, 0.5, 0.01, 1000, 500), cores, **more)
 
 
-def names(choice):
-    return [one.name for one in choice.candidates]
+def tried(candidates):
+    return [one for one in candidates if not one.reason]
 
 
-def reasons(choice):
-    return {row.name: row.reason for row in choice.rows}
+def names(candidates):
+    return [one.name for one in tried(candidates)]
+
+
+def reasons(candidates):
+    return {one.name: one.reason for one in candidates if one.reason}
 
 
 def test_all_kinds_are_tried_one_change_at_a_time():
@@ -44,7 +48,7 @@ def test_all_kinds_are_tried_one_change_at_a_time():
         "inter-op threads 1",
         "intra-op threads 4",
     ]
-    assert all(len(one.setting.changed()) == 1 for one in choice.candidates)
+    assert all(len(one.setting.changed()) == 1 for one in tried(choice))
 
 
 def test_16_bits_are_not_tried_on_a_cpu_that_has_no_units_for_them():
@@ -55,20 +59,23 @@ def test_16_bits_are_not_tried_on_a_cpu_that_has_no_units_for_them():
 def test_16_bits_are_tried_all_the_same_where_that_is_asked_for():
     choice = choose_candidates(facts(), CHANGE_KINDS, {ChangeKind.PRECISION})
     assert "mixed_bfloat16" in names(choice)
-    assert not choice.rows
+    assert not reasons(choice)
 
 
 def test_16_bits_are_tried_where_the_hardware_has_them():
     choice = choose_candidates(facts(policy="mixed_float16"), {ChangeKind.PRECISION})
-    assert choice.candidates == (
-        ChangeCandidate(ChangeKind.PRECISION, "mixed_float16", Setting(policy="mixed_float16")),
-    )
+    assert choice == [
+        ChangeCandidate(ChangeKind.PRECISION, "mixed_float16", Setting(policy="mixed_float16"))
+    ]
 
 
-def test_a_batch_is_never_larger_than_the_data():
-    choice = choose_candidates(facts(batch=32, samples=100), {ChangeKind.BATCH})
+def test_a_batch_leaves_an_epoch_enough_updates_and_is_never_larger_than_the_data():
+    choice = choose_candidates(facts(batch=32, samples=1300), {ChangeKind.BATCH})
     assert names(choice) == ["batch 64 (×2)"]
-    assert reasons(choice) == {"batch 128 (×4)": "the data has only 100 samples"}
+    assert reasons(choice)["batch 128 (×4)"].startswith("an epoch would have only 11 updates")
+    few = reasons(choose_candidates(facts(batch=32, samples=100), {ChangeKind.BATCH}))
+    assert few["batch 64 (×2)"].startswith("an epoch would have only 2 updates")
+    assert few["batch 128 (×4)"] == "the data has only 100 samples"
 
 
 def test_a_call_never_has_more_steps_than_an_epoch():
@@ -79,13 +86,13 @@ def test_a_call_never_has_more_steps_than_an_epoch():
 
 def test_of_data_that_does_not_say_how_much_it_is_everything_is_tried():
     choice = choose_candidates(facts(samples=None), {ChangeKind.BATCH, ChangeKind.STEPS})
-    assert len(choice.candidates) == 4
+    assert len(tried(choice)) == 4
 
 
 def test_threads_are_not_tried_on_one_core():
     choice = choose_candidates(facts(cores=1), {ChangeKind.THREADS})
-    assert not choice.candidates
-    assert set(reasons(choice).values()) == {"there is one core only"}
+    assert not tried(choice)
+    assert set(reasons(choice).values()) == {"there is one core, and threads share it"}
 
 
 @pytest.mark.parametrize(
@@ -107,9 +114,8 @@ def test_a_given_setting_gets_a_name_and_a_kind(setting, kind, name):
     assert setting_kind(setting) is kind
     assert setting_name(setting) == name
     if not setting.is_as_it_was:
-        assert candidates_from_settings(facts(), [setting]).candidates == (
-            ChangeCandidate(kind, name, setting),
-        )
+        found = candidates_from_settings(facts(), [setting])
+        assert found == [ChangeCandidate(kind, name, setting)]
 
 
 OWN = Setting(jit=True, steps_per_execution=32, policy="float32")
@@ -127,12 +133,12 @@ def test_what_the_training_has_already_is_not_tried():
 @pytest.mark.parametrize("setting", [Setting(batch=32), Setting(batch=32, jit=True), OWN])
 def test_a_given_setting_that_changes_nothing_is_not_tried(setting):
     choice = candidates_from_settings(facts(own=OWN), [setting])
-    assert not choice.candidates
+    assert not tried(choice)
     assert list(reasons(choice).values()) == ["your training has it already"]
 
 
 def test_a_given_setting_that_changes_something_too_is_tried():
-    assert candidates_from_settings(facts(own=OWN), [Setting(batch=64, jit=True)]).candidates
+    assert tried(candidates_from_settings(facts(own=OWN), [Setting(batch=64, jit=True)]))
 
 
 def test_a_given_batch_beyond_the_data_is_not_tried():
@@ -184,7 +190,7 @@ def test_the_first_block_goes_through_two_short_epochs_only():
         pytest.param(20, 0.2, True, id="each step an epoch"),
         pytest.param(20, 0.005, False, id="steps take most of it"),
         pytest.param(200, 0.2, False, id="no epoch began for sure"),
-        pytest.param(None, 0.2, False, id="nobody knows the epochs"),
+        pytest.param(None, 0.2, False, id="the epochs are not known"),
     ],
 )
 def test_what_most_of_the_time_goes_to_is_measured(samples, wall_s, expected):
@@ -196,3 +202,10 @@ def test_the_note_counts_right():
     assert "only 1 step: most of the time goes to starting epochs" in beginning_note(ready())
     assert "What the input costs cannot be told" in beginning_note(ready())
     assert "only 3 steps:" in beginning_note(ready(20, 60))
+
+
+def test_fewer_calls_are_not_tried_where_a_step_takes_long():
+    slow = TrialCircumstances(TrialReady(32, 4096, 0.1, 0.5, 0.2, 1000, 500), 2)
+    found = choose_candidates(slow, {ChangeKind.STEPS})
+    assert set(reasons(found).values()) == {"a step takes 200 ms, and a call from Python 1 to 2 ms"}
+    assert tried(choose_candidates(slow, {ChangeKind.STEPS}, {ChangeKind.STEPS}))

@@ -1,35 +1,25 @@
 """What a reader sees: the device first, then the table, what to change, and what to know."""
 
-import io
-import math
 from dataclasses import replace
 
-import pytest
-from rich.console import Console
-
 from quickfit.lab.statistics import Measured
-from quickfit.tuning.advice.report import (
-    TABLE_HEADINGS,
-    advice_text,
-    colored_advice,
-    loss_figure,
-    plain_table,
-    rich_table,
-    row_cells,
-    row_reasons,
-)
-from quickfit.tuning.advice.result import ChangeVerdict
+from quickfit.tuning.advice.change_table import ChangeVerdict
+from quickfit.tuning.advice.report import advice_text, colored_advice
 
 from tuning.advice.advice_builder import FAILED, LESS, NOT_TRIED, SLOWER, XLA, advice
 
 
 def test_the_device_is_first_and_the_lines_follow_the_table():
     lines = advice_text(advice(XLA, SLOWER, NOT_TRIED, took_s=150.0)).splitlines()
-    assert lines[0] == "train:build on A CPU, 2 cores, no GPU"
-    assert lines[1] == "as it is: batch 32, 10 ms a step, 1,234 parameters"
-    assert lines[4].split()[:4] == ["as", "it", "is", "3,210/s"]
-    place = lines.index("Put this into your script, 1.42× (1.31–1.54) as many samples per second:")
-    assert lines[place + 1] == "    model.compile(..., jit_compile=True)"
+    assert lines[:2] == ["quickfit tune: train:build", "A CPU, 2 cores, no GPU"]
+    assert lines[2] == "as it is: batch 32, 10 ms a step, 1,234 parameters"
+    assert lines[5].split()[:4] == ["as", "it", "is", "3,210/s"]
+    said = "Advised: XLA (jit_compile): 1.42× (1.31–1.54) as many samples per second"
+    place = lines.index(said)
+    assert lines[place + 1 : place + 3] == [
+        "Put this into your script:",
+        "    model.compile(..., jit_compile=True)",
+    ]
     assert lines[-1] == "The trials took 2 min 30 s."
 
 
@@ -46,17 +36,17 @@ def test_where_nothing_helps_that_is_said():
 OPEN = replace(XLA, verdict=ChangeVerdict.NOT_DECIDED, gain=Measured(0.0, 3.74, float("inf"), 1))
 
 
-@pytest.mark.parametrize(("is_command", "words"), [(True, "--budget 5m"), (False, "budget_s=300")])
-def test_what_is_not_decided_is_named_with_the_time_that_would_tell(is_command, words):
-    found = advice(OPEN, SLOWER, deciding_budget_s=280.0, is_command=is_command)
-    shown = " ".join(advice_text(found).split())
+def test_what_is_not_decided_is_named_with_the_time_that_would_tell():
+    words = "quickfit tune --budget 5m train:build"
+    found = advice(OPEN, SLOWER, deciding_budget_s=280.0, deciding_words=words)
+    shown = advice_text(found)
     assert "Not decided, and promising: XLA (jit_compile) 3.74× (1 pair)." in shown
-    assert f"More time would decide: {words}" in shown
+    assert f"More time would decide:\n    {words}\n" in shown
     assert "Nothing to change" not in shown
 
 
-def test_somebody_who_interrupts_knows_that_it_was_not_the_budget():
-    shown = advice_text(advice(OPEN, deciding_budget_s=280.0, is_interrupted=True))
+def test_after_an_interrupt_no_budget_is_asked_for():
+    shown = advice_text(advice(OPEN, deciding_words="budget_s=300", is_interrupted=True))
     assert "Not decided, and promising" in shown
     assert "budget_s" not in shown
 
@@ -67,20 +57,21 @@ def test_where_nothing_could_be_tried_no_change_is_called_slow():
 
 
 def test_an_input_that_is_the_limit_is_said_before_the_table():
-    gain = Measured(1.4, 1.6, 1.8, 3)
-    shown = advice_text(advice(XLA, input_gain=gain, input_hint="Look there."))
-    assert shown.index("Your input is the limit") < shown.index("samples/s")
-    assert "1.60× (1.40–1.80) as fast" in shown
-    assert "it waits. Look there." in " ".join(shown.split())
+    shown = advice_text(advice(XLA, input_note="Your input is the limit: look there."))
+    assert shown.index("Your input is the limit") < shown.index("measured")
+    assert "Your input" not in advice_text(advice(XLA))
 
 
-def test_one_pair_is_not_enough_to_be_sure_of_the_input():
-    shown = advice_text(advice(XLA, input_gain=Measured(0.0, 1.6, float("inf"), 1)))
-    assert "Your input may be the limit" in shown
-
-
-def test_an_input_that_is_not_the_limit_is_not_mentioned():
-    assert "Your input" not in advice_text(advice(XLA, input_gain=Measured(0.0, 1.05, 1.1, 3)))
+def test_the_edit_of_a_script_is_shown_as_a_diff_with_its_notes():
+    patch = "diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n-a\n+a, jit_compile=True\n"
+    row = replace(XLA, fix_class="equivalent")
+    found = advice(row, patch=patch, patch_notes=("XLA: losses agree to rounding.",))
+    shown = advice_text(found)
+    assert "\n    +a, jit_compile=True\n" in shown
+    assert found.lines == ("a, jit_compile=True",)
+    assert "XLA: losses agree to rounding." in shown
+    assert "Put this into" not in shown
+    assert "--apply writes same-results" in shown
 
 
 def test_what_learns_less_is_left_to_the_user():
@@ -124,68 +115,3 @@ def test_on_a_terminal_there_is_colour_and_the_same_words():
 def test_a_repr_is_the_plain_text():
     found = advice(XLA)
     assert repr(found) == advice_text(found)
-
-
-def test_a_row_says_everything_that_is_known():
-    assert row_cells(XLA) == (
-        "XLA (jit_compile)",
-        "1.42× (1.31–1.54)",
-        "0.70×",
-        "612 MB (+80 MB)",
-        "1,240 steps",
-        "2.31 → 0.62",
-        "advised",
-    )
-
-
-def test_a_single_pair_is_told_as_one_and_less_memory_as_less():
-    assert row_cells(SLOWER)[1:4] == ("0.90× (1 pair)", "1.10×", "500 MB (-32 MB)")
-
-
-def test_what_was_not_measured_is_a_dash():
-    assert row_cells(NOT_TRIED)[1:] == ("–", "–", "–", "–", "–", "not tried")
-
-
-def test_plain_columns_are_aligned():
-    text = plain_table([XLA, SLOWER], ["as it is", "3,210/s", "", "", "", "", ""])
-    lines = text.splitlines()
-    assert lines[0].split() == " ".join(TABLE_HEADINGS).split()
-    column = lines[0].index("samples/s")
-    assert [line[column:].split()[0] for line in lines[1:]] == ["3,210/s", "1.42×", "0.90×"]
-
-
-def test_on_a_terminal_it_is_the_same_table():
-    written = io.StringIO()
-    console = Console(file=written, width=140, force_terminal=True, color_system="standard")
-    console.print(rich_table([XLA, NOT_TRIED], ["as it is", "1", "", "", "", "", ""]))
-    text = written.getvalue()
-    assert "1.42× (1.31–1.54)" in text
-    assert "\x1b[1;32m" in text
-
-
-def test_brackets_in_a_name_are_no_markup():
-    from dataclasses import replace
-
-    written = io.StringIO()
-    console = Console(file=written, width=140)
-    console.print(rich_table([replace(XLA, name="[bold]x[/bold]")]))
-    assert "[bold]x[/bold]" in written.getvalue()
-
-
-def test_rows_with_the_same_reason_share_a_sentence():
-    from dataclasses import replace
-
-    other = replace(NOT_TRIED, name="mixed_float16")
-    assert row_reasons([XLA, NOT_TRIED, FAILED, other, LESS]) == [
-        "mixed_bfloat16, mixed_float16: not tried: this CPU has none",
-        "intra-op 1: failed: out of memory: the kernel",
-        "batch 128 (×4): learns less: after 2,048 samples the loss is 1.1, and 0.61 as it is",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2.3026, "2.3"), (0.000123, "0.000123"), (12345.6, "12,346"), (math.nan, "not finite")],
-)
-def test_a_loss_has_three_digits(value, text):
-    assert loss_figure(value) == text

@@ -9,6 +9,7 @@ import pytest
 from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.advice import request
 from quickfit.tuning.advice.candidates import CHANGE_KINDS
+from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.advice.request import (
     budget_words,
     change_kind_named,
@@ -23,7 +24,6 @@ from quickfit.tuning.advice.request import (
     recipe_for_target,
     target_name,
 )
-from quickfit.tuning.advice.result import ChangeKind
 from quickfit.tuning.trials.settings import RecipeKind, Setting
 
 

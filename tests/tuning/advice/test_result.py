@@ -3,12 +3,13 @@
 import ast
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from quickfit.lab.statistics import Measured
+from quickfit.lab.statistics import interval
+from quickfit.tuning.advice.change_table import LossChange
 from quickfit.tuning.advice.result import (
-    LossChange,
     TrainingBaseline,
     script_lines,
     setting_remarks,
@@ -46,7 +47,7 @@ def test_lines_are_those_of_the_chosen_row():
 
 
 def test_json_holds_everything_and_no_number_that_is_none():
-    found = advice(XLA, SLOWER, input_gain=Measured(1.1, 1.3, 1.5, 3), notes=("a",))
+    found = advice(XLA, SLOWER, input_gain=1.3, is_input_bound=True, notes=("a",))
     plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert plain["advised"] == "XLA (jit_compile)"
     assert plain["setting"] == {"jit": True}
@@ -56,20 +57,6 @@ def test_json_holds_everything_and_no_number_that_is_none():
     assert plain["baseline"]["loss"] == {"samples": 2048, "before": 2.31, "after": 0.61}
     assert len(plain["rows"]) == 2
     assert json.loads(json.dumps(advice().as_json()))["advised"] is None
-
-
-@pytest.mark.parametrize(
-    ("gain", "is_bound"),
-    [
-        (None, False),
-        (Measured(1.4, 1.6, 1.8, 3), True),
-        (Measured(0.9, 1.6, 2.8, 3), False),
-        (Measured(0.0, 1.6, float("inf"), 1), True),
-        (Measured(1.0, 1.1, 1.2, 3), False),
-    ],
-)
-def test_an_input_is_the_limit_where_batches_from_memory_are_faster_for_sure(gain, is_bound):
-    assert advice(XLA, input_gain=gain).is_input_bound is is_bound
 
 
 @pytest.mark.parametrize(
@@ -166,3 +153,18 @@ def test_other_settings_come_with_what_surprises_people():
     assert "one batch in 8" in text
     assert "drop_remainder=True" in text
     assert "make_train_step" in " ".join(setting_remarks(Setting(policy="mixed_float16"), 32))
+
+
+def test_the_gain_of_the_whole_training_has_its_start_in_it():
+    base = replace(advice().baseline, start_s=7.0, step_s=0.01, steps_left=640)
+    found = replace(advice(replace(XLA, compile_s=0.0)), baseline=base)
+    assert found.whole_gain == pytest.approx((7.0 + 6.4) / (7.0 + 6.4 / 1.42))
+    assert found.as_json()["whole_gain"] == found.whole_gain
+    assert "Your whole training of 640 steps gets about" in repr(found)
+    assert replace(found, baseline=replace(base, steps_left=None)).whole_gain is None
+
+
+def test_an_interval_that_says_nothing_has_no_ends():
+    wide = replace(XLA, gain=interval([1.2, 6.3]))
+    assert wide.as_json()["gain"]["low"] is None
+    assert wide.as_json()["gain"]["high"] is None

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.candidates import ChangeCandidate
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.advice.rounds import (
     AdviceOutOfTime,
     BaselineFailed,
@@ -20,6 +21,7 @@ from quickfit.tuning.advice.rounds import (
     extra_compile_s,
     trial_pair,
     turn_order,
+    with_cpu_bound,
 )
 from quickfit.tuning.trials.settings import (
     Setting,
@@ -73,6 +75,12 @@ def test_slow_steps_get_fewer_turns():
     world = World(sample_s=lambda setting: 0.1)
     TrialRound(world.machine(), [XLA]).measure()
     assert world.blocks.count(XLA.setting) == 2
+
+
+def test_where_starting_took_long_there_are_more_turns():
+    world = World(start_s=12.0)
+    TrialRound(world.machine(), [XLA]).measure()
+    assert world.blocks.count(XLA.setting) == 9
 
 
 def test_the_start_order_can_be_turned_round():
@@ -247,3 +255,16 @@ def test_the_time_of_a_step_is_that_of_the_last_block():
     side.blocks += [block(1.0), block(2.0)]
     assert side.step_s == 0.2
     assert side.peak_bytes == 500
+
+
+@pytest.mark.parametrize(
+    ("step_s", "epoch", "steps"), [(0.01, 128, 128), (0.001, 150, 450), (0.01, 1000, 40)]
+)
+def test_short_epochs_are_measured_whole(step_s, epoch, steps):
+    assert block_steps(step_s, epoch) == steps
+
+
+def test_on_a_busy_machine_no_more_is_promised_than_cpu_time_says():
+    gain = Measured(1.14, 1.25, 1.37, 3)
+    assert with_cpu_bound(gain, 0.9).low == pytest.approx(1 / 0.9)
+    assert with_cpu_bound(gain, 0.7) == gain

@@ -3,13 +3,14 @@
 import io
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
 from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.advice import session as sessions
+from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict
 from quickfit.tuning.advice.request import AdviceWishes
-from quickfit.tuning.advice.result import ChangeKind, ChangeVerdict
 from quickfit.tuning.advice.session import (
     MAX_ROOM,
     AdviceSession,
@@ -50,8 +51,9 @@ def test_the_answer_has_all_rows_and_the_best_setting():
     assert advice.setting == Setting(jit=True, steps_per_execution=32)
     assert advice.chosen.name == "XLA + 32 steps"
     assert advice.chosen.gain.mean == pytest.approx(1.82, rel=0.01)
-    assert [row.name for row in advice.rows][-1] == "mixed_bfloat16"
-    assert "no units for 16 bits" in advice.rows[-1].reason
+    rows = {row.name: row for row in advice.rows}
+    assert list(rows)[-1] == "XLA + 32 steps"
+    assert "no units for 16 bits" in rows["mixed_bfloat16"].reason
     assert advice.baseline.samples_per_s == pytest.approx(1000)
     assert advice.device == "AMD EPYC, 2 cores, no GPU"
     assert advice.took_s == pytest.approx(world.now_s)
@@ -95,7 +97,7 @@ def test_given_settings_are_tried_alone():
     assert advice.lines[0].startswith("dataset = dataset.batch(48)")
 
 
-@pytest.mark.parametrize("at_s", [5.0, 20.0, 30.0, 45.0])
+@pytest.mark.parametrize("at_s", [5.0, 20.0, 30.0, 36.0])
 def test_ctrl_c_leaves_the_table_as_it_is_by_then(at_s):
     world = World(sample_s=faster(jit=1.4), interrupt_at_s=at_s)
     advice = run_session(session(world))
@@ -363,3 +365,11 @@ def test_what_is_ignored_stays_ignored():
 
 def test_no_except_exception_keeps_it():
     assert not issubclass(EndedBySignal, Exception)
+
+
+def test_a_budget_that_may_not_decide_everything_is_said_at_the_start():
+    world, said = World(start_s=8.0), []
+    machine = replace(world.machine(120.0), warn=said.append)
+    run_session(AdviceSession("train:build", machine, CPU, AdviceWishes(), is_command=True))
+    assert "train:build: 2 min 0 s may not decide all 8 changes" in said[0]
+    assert "--budget" in said[0]

@@ -4,15 +4,17 @@ import math
 
 import pytest
 
+from quickfit.lab.statistics import interval
+from quickfit.lab.verdict import judge_gain
 from quickfit.tuning.advice.candidates import ChangeCandidate
-from quickfit.tuning.advice.result import ChangeKind, ChangeVerdict
-from quickfit.tuning.advice.rounds import TrialPair
+from quickfit.tuning.advice.change_table import ChangeKind, ChangeVerdict, LossChange
+from quickfit.tuning.advice.rounds import join_settings
 from quickfit.tuning.advice.verdicts import (
     INTERRUPTED,
     AdviceChoice,
+    Measurement,
     TriedCandidate,
     failure_text,
-    join_winners,
     tried_row,
     tried_verdict,
 )
@@ -20,7 +22,6 @@ from quickfit.tuning.trials.settings import (
     Setting,
     TrialFailed,
     TrialFailure,
-    TrialLearned,
     TrialReady,
 )
 
@@ -30,20 +31,22 @@ BATCH = ChangeCandidate(ChangeKind.BATCH, "batch 64", Setting(batch=64))
 
 def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s=0.01):
     """A candidate with one pair for each gain."""
-    pairs = [
-        TrialPair(
-            gain,
-            0.8,
-            700_000_000,
-            600_000_000,
-            compile_s,
-            step_s,
-            TrialLearned(512, 2.3, after),
-            TrialLearned(512, 2.3, unchanged),
-        )
-        for gain in gains
-    ]
-    return TriedCandidate(candidate, pairs)
+    if not gains:
+        return TriedCandidate(candidate)
+    loss = LossChange(512, 2.3, after, unchanged)
+    return TriedCandidate(
+        candidate,
+        Measurement(
+            interval(gains),
+            judge_gain(gains),
+            cpu=0.8,
+            peak_bytes=700_000_000,
+            more_bytes=100_000_000,
+            compile_s=compile_s,
+            step_s=step_s,
+            loss=loss,
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,17 +57,21 @@ def tried(*gains, candidate=XLA, after=0.5, unchanged=0.5, compile_s=3.0, step_s
             (1.06, 1.07, 1.06), ChangeVerdict.NO_GAIN, "as little as", id="bound under 1.05"
         ),
         pytest.param((1.0, 1.6, 1.3), ChangeVerdict.NOT_DECIDED, "after 3 pairs", id="too noisy"),
+        pytest.param(
+            (0.6, 1.0, 6.0), ChangeVerdict.NOT_DECIDED, "differ too much", id="says nothing"
+        ),
         pytest.param((1.02, 1.03, 1.0), ChangeVerdict.NO_GAIN, "", id="as fast"),
         pytest.param((0.97,), ChangeVerdict.NO_GAIN, "", id="one pair is enough for no gain"),
         pytest.param((0.6,), ChangeVerdict.SLOWER, "", id="one pair is enough for slower"),
         pytest.param((1.4,), ChangeVerdict.NOT_DECIDED, "measured once only", id="one says little"),
+        pytest.param((1.4, 1.4), ChangeVerdict.ADVISED, "", id="two that agree are enough"),
         pytest.param(
-            (1.4, 1.4), ChangeVerdict.NOT_DECIDED, "measured twice only", id="two say little"
+            (1.2, 1.2), ChangeVerdict.NOT_DECIDED, "measured twice only", id="two say little"
         ),
         pytest.param((), ChangeVerdict.NOT_TRIED, "the budget was over", id="never measured"),
     ],
 )
-def test_the_verdict_goes_by_the_lower_bound_over_three_pairs(gains, verdict, reason):
+def test_the_verdict_goes_by_the_lower_bound_over_pairs(gains, verdict, reason):
     found, why = tried_verdict(tried(*gains))
     assert found is verdict
     assert reason in why
@@ -108,7 +115,7 @@ def test_a_loss_below_zero_is_compared_as_well():
 def test_compiling_must_pay_within_the_steps_that_are_left():
     # 3 s of compiling, and 5 ms saved on every step.
     change = tried(2.0, 2.0, 2.0)
-    assert change.pays_after == 600
+    assert change.measured.pays_after == 600
     assert tried_verdict(change, steps_left=601)[0] is ChangeVerdict.ADVISED
     verdict, why = tried_verdict(change, steps_left=500)
     assert verdict is ChangeVerdict.NO_GAIN
@@ -116,11 +123,11 @@ def test_compiling_must_pay_within_the_steps_that_are_left():
 
 
 def test_what_takes_no_longer_to_compile_pays_at_once():
-    assert tried(2.0, 2.0, 2.0, compile_s=0.0).pays_after == 0
+    assert tried(2.0, 2.0, 2.0, compile_s=0.0).measured.pays_after == 0
 
 
 def test_what_is_slower_never_pays():
-    assert tried(0.9).pays_after is None
+    assert tried(0.9).measured.pays_after is None
 
 
 def test_a_row_tells_memory_and_cpu_beside_the_gain():
@@ -168,7 +175,7 @@ def test_of_other_texts_the_first_line_is_told_and_no_more_than_one_reads():
 def test_a_failure_without_words_is_told_by_its_kind():
     assert failure_text(TrialFailed(TrialFailure.HUNG, "")) == "hung"
     change = tried(1.4)
-    change.failure = TrialFailed(TrialFailure.HUNG, "no sign of life")
+    change.failure = "hung: no sign of life"
     assert tried_verdict(change) == (ChangeVerdict.FAILED, "hung: no sign of life")
 
 
@@ -179,13 +186,16 @@ FOURFOLD = ChangeCandidate(ChangeKind.BATCH, "batch 128", Setting(batch=128))
 READY = TrialReady(32, 1024, 0.1, 0.5, 0.01, 1234, 400)
 
 
+def thrice(gain):
+    return Measurement(interval([gain] * 3), judge_gain([gain] * 3), 1.0, 500, 0, 0.0, 0.01)
+
+
 def choosing(**gains):
     """All candidates with three pairs of a gain each."""
     known = {"xla": XLA, "eight": EIGHT, "many": MANY, "twice": TWICE, "fourfold": FOURFOLD}
     found = AdviceChoice()
     for name, gain in gains.items():
-        pair = TrialPair(gain, 1.0, 500, 500, 0.0, 0.01)
-        found.tried[known[name]] = TriedCandidate(known[name], [pair] * 3)
+        found.tried[known[name]] = TriedCandidate(known[name], thrice(gain))
     return found
 
 
@@ -213,27 +223,28 @@ def test_winners_are_the_best_of_each_kind():
 def test_without_a_gain_nothing_is_best():
     found = choosing(xla=1.01)
     assert found.best() is None
-    assert join_winners(found.winners(), READY) is None
+    assert join_settings(found.winners(), READY) is None
 
 
 def test_winners_in_one_have_everything_that_each_changes():
-    together = join_winners([XLA, EIGHT, TWICE], READY)
+    together = join_settings([XLA, EIGHT, TWICE], READY)
     assert together.setting == Setting(jit=True, steps_per_execution=8, batch=64)
     assert together.name == "XLA + 8 steps + batch 64"
 
 
 def test_steps_that_no_longer_fit_an_epoch_are_left_out():
-    assert join_winners([XLA, MANY, FOURFOLD], READY).setting == Setting(jit=True, batch=128)
-    assert join_winners([MANY, FOURFOLD], READY) is None
+    assert join_settings([XLA, MANY, FOURFOLD], READY).setting == Setting(jit=True, batch=128)
+    assert join_settings([MANY, FOURFOLD], READY) is None
 
 
 def test_one_winner_is_not_combined():
-    assert join_winners([XLA], READY) is None
+    assert join_settings([XLA], READY) is None
 
 
 def test_a_combination_that_was_not_tried_leaves_the_others_untold():
     found = choosing(xla=1.5, eight=1.3)
-    found.add_together(join_winners([XLA, EIGHT], READY))
+    found.together = join_settings([XLA, EIGHT], READY)
+    found.add([found.together])
     row = rows(found)["8 steps"]
     assert row.verdict is ChangeVerdict.NOT_DECIDED
     assert row.reason == "faster alone; together with XLA it was not tried: the budget was over"
@@ -242,9 +253,40 @@ def test_a_combination_that_was_not_tried_leaves_the_others_untold():
 
 def test_a_part_that_does_not_fit_the_combination_is_told():
     found = choosing(xla=1.2, many=1.3, fourfold=1.9)
-    together = join_winners(found.winners(), READY)
-    found.add_together(together)
-    found.tried[together].pairs += [TrialPair(2.5, 1.0, 500, 500, 0.0, 0.01)] * 3
+    together = join_settings(found.winners(), READY)
+    found.together = together
+    found.add([together])
+    found.tried[together].measured = thrice(2.5)
     assert found.best() == together
     assert rows(found)["32 steps"].reason == "it does not fit XLA + batch 128"
     assert rows(found)["XLA"].verdict is ChangeVerdict.ADVISED
+
+
+def test_parts_of_what_is_advised_are_those_that_fit_in_the_order_of_trying():
+    found = choosing(xla=1.2, many=1.3, fourfold=1.9)
+    assert found.parts() == [FOURFOLD]
+    found.together = join_settings(found.winners(), READY)
+    found.add([found.together])
+    found.tried[found.together].measured = thrice(2.5)
+    assert found.parts() == [XLA, FOURFOLD]
+
+
+@pytest.mark.parametrize(
+    ("gains", "candidate", "why"),
+    [
+        ({"many": 1.5}, EIGHT, "32 steps, which saves more calls, gains already"),
+        ({"many": 1.0}, EIGHT, "32 steps gain nothing, and fewer gain less"),
+        ({"twice": 0.8}, FOURFOLD, "batch 64 is no faster"),
+        ({"twice": 1.5}, FOURFOLD, ""),
+        ({"twice": 1.01}, FOURFOLD, ""),
+        ({"xla": 0.8}, EIGHT, ""),
+    ],
+)
+def test_what_another_of_its_kind_has_answered_is_spared(gains, candidate, why):
+    assert choosing(**gains).why_spared(candidate) == why
+
+
+def test_a_batch_that_learns_less_spares_the_larger_one():
+    found = AdviceChoice()
+    found.tried[TWICE] = tried(1.5, 1.5, 1.5, candidate=TWICE, after=0.9)
+    assert found.why_spared(FOURFOLD) == "batch 64 learns less from the same examples already"

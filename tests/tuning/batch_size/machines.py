@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from quickfit.tuning.batch_size.question import BatchQuestion, MemoryRoom
 from quickfit.tuning.batch_size.search import BatchSearch
 from quickfit.tuning.trials.resources import OtherLoad
-from quickfit.tuning.trials.settings import TrialBlock, TrialFailed, TrialFailure, TrialReady
+from quickfit.tuning.trials.settings import (
+    TrialBlock,
+    TrialFailed,
+    TrialFailure,
+    TrialLearned,
+    TrialReady,
+)
 
 GB = 10**9
 
@@ -27,6 +33,7 @@ class Machine:
         interrupt_at: the batch in whose turn Ctrl-C is pressed.
         foreign: cores that other programs keep busy.
         told: what else a trial tells when it is ready.
+        loss: after some samples with a batch.
     """
 
     own: int = 32
@@ -40,6 +47,7 @@ class Machine:
     interrupt_at: int | None = None
     foreign: float = 0.0
     told: dict = field(default_factory=dict)
+    loss: Callable[[int], float] = lambda batch: 0.5
     now_s: float = 0.0
     alive: set = field(default_factory=set)
     most_bytes: float = 0.0
@@ -95,6 +103,10 @@ class FakeTrial:
         self.machine.now_s += wall_s
         peak = int(self.machine.held_bytes(self.batch))
         return TrialBlock(steps, steps * self.batch, wall_s, wall_s, peak)
+
+    def learn(self, samples):
+        self.machine.now_s += samples / self.batch * self._step_s()
+        return TrialLearned(samples, 2.3, self.machine.loss(self.batch))
 
     def close(self):
         self.machine.alive.discard(self)

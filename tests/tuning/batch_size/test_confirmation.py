@@ -119,7 +119,7 @@ def test_accumulation_is_told_with_what_differs():
 
 
 def test_what_kept_it_from_larger_sizes_is_told():
-    assert "larger ones were not tried: the data has 40 samples" in notes_on(Machine(samples=40))
+    assert "an epoch would have fewer than 20 updates" in notes_on(Machine(samples=40))
     assert "larger ones were not tried: limit=64" in notes_on(Machine(), limit=64)
 
 

@@ -13,7 +13,7 @@ from quickfit.tuning.batch_size.finder import (
     search_outcome,
 )
 from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime
-from quickfit.tuning.trials.settings import RecipeKind, TrialFailed, TrialFailure
+from quickfit.tuning.trials.settings import RecipeKind, Setting, TrialFailed, TrialFailure
 
 from tuning.batch_size import broken_builders
 from tuning.batch_size.machines import GB, FakeTrial, Machine, error, hung, out_of_memory
@@ -153,10 +153,22 @@ def test_the_choice_is_run_again_with_the_users_own_input():
     machine = Machine()
     plan = plan_on(machine)
     assert (plan.micro_batch, plan.accumulation, plan.effective_batch) == (256, 1, 256)
-    last = machine.started[-1]
-    assert last.batch == 256
-    assert last.in_memory is None
-    assert all(setting.in_memory for setting in machine.started[:-1])
+    *searched, last, compared = machine.started
+    assert last == Setting(batch=256)
+    assert all(setting.in_memory for setting in searched)
+    assert compared == Setting(batch=32)  # whose loss it is compared with
+
+
+def test_a_batch_that_learns_less_gives_way_to_a_lower_one():
+    plan = plan_on(Machine(loss=lambda batch: 0.9 if batch > 64 else 0.5), budget_s=200)
+    assert plan.micro_batch == 64
+    assert any("batch 256 learns less: after" in note for note in plan.notes)
+
+
+def test_a_batch_leaves_an_epoch_twenty_updates():
+    plan = plan_on(Machine(samples=2000, step_s=lambda batch: 0.01))
+    assert plan.micro_batch == 64
+    assert "larger ones were not tried: an epoch would have fewer than 20 updates" in plan.notes
 
 
 def test_a_choice_that_fails_when_run_again_gives_way_to_a_lower_one():
@@ -208,7 +220,7 @@ def test_measurements_that_do_not_fit_are_no_ground_to_choose_on():
 
 def test_a_larger_step_that_seems_faster_is_no_ground_to_choose_on():
     times = {8: 0.014, 16: 0.016, 32: 0.018, 64: 0.011, 128: 0.018}
-    plan = plan_on(Machine(step_s=times.get, samples=200))
+    plan = plan_on(Machine(step_s=times.get, samples=20 * 128))
     assert plan.micro_batch is None
     assert "do not lie on a rising line (39 % off, more than 20 %)" in plan.reason
 
@@ -221,7 +233,7 @@ def test_a_quiet_machine_is_not_blamed():
 
 def test_two_sizes_whose_rounds_differ_are_refused():
     times = iter([0.01, 0.01, 0.02, 0.05] * 100)
-    machine = Machine(own=8, samples=16, step_s=lambda batch: next(times))
+    machine = Machine(own=8, samples=20 * 16, step_s=lambda batch: next(times))
     assert plan_on(machine).reason.startswith("the rounds differ from each other by ")
 
 

@@ -135,7 +135,7 @@ def test_a_climb_that_noise_has_ended_goes_on_when_the_noise_is_over():
 
 def test_rounds_that_differ_are_all_there_is_to_tell_of_two_sizes():
     times = iter([0.01, 0.01, 0.02, 0.05] * 100)
-    machine = Machine(own=8, samples=16, step_s=lambda batch: next(times))
+    machine = Machine(own=8, samples=20 * 16, step_s=lambda batch: next(times))
     search = climbed(machine)
     assert search.time is None
     assert search.misfit > 0.2
@@ -149,7 +149,7 @@ def test_one_size_leaves_no_choice_to_go_wrong():
 
 def test_a_line_is_told_for_each_size_once():
     told = []
-    climbed(Machine(samples=64), tell=told.append)
+    climbed(Machine(samples=20 * 64), tell=told.append)
     assert told[0] == "starting your own batch"
     assert told[1] == "batch 32: 5.2 ms per step, 6,154 samples/s, 632 MB"
     assert told[2] == "starting batch 8, 16, 64 (82 s left)"

@@ -4,6 +4,7 @@ from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime, TrialPool, fa
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure
 
+from launch.sessions import PATIENCE_S
 from tuning.batch_size.machines import GB, FakeTrial, Machine, error, out_of_memory
 
 OWN = Setting(in_memory=True)
@@ -94,7 +95,7 @@ def test_a_trial_that_is_ended_for_time_is_no_failure():
     class Slow(FakeTrial):
         def ready(self):
             # What is left is nothing: the timer ends it, and the trial tells that it died.
-            assert crew_over.wait(30)
+            assert crew_over.wait(PATIENCE_S)
             raise TrialFailed(TrialFailure.CRASHED, "the process was ended by SIGKILL")
 
     machine = Machine()

@@ -12,6 +12,7 @@ from quickfit.tuning.precision.advice import (
     PrecisionComparison,
     PrecisionRefused,
     PrecisionSide,
+    _join_pairs,
     advise_precision,
     build_precision_advice,
     compare_precisions,
@@ -19,8 +20,9 @@ from quickfit.tuning.precision.advice import (
 )
 from quickfit.tuning.precision.hardware import Outlook, Prospect
 from quickfit.tuning.precision.survey import SurveyReason
-from quickfit.tuning.trials.settings import TrialLearned
+from quickfit.tuning.trials.settings import TrialBlock, TrialLearned
 
+from launch.sessions import PATIENCE_S
 from tuning.precision.machines import FULL, HALF, MIB, Machine
 
 SCRIPT = """
@@ -104,7 +106,7 @@ def test_a_measurement_shows_speed_memory_and_loss_and_leaves_the_model_alone(tm
     script = tmp_path / "advise.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("16 bits: ")
     for part in ("measured: mixed_", "memory at the most:", "loss after 960 samples:"):
@@ -281,3 +283,13 @@ def test_what_goes_on_is_told():
     told = []
     compared(Machine(1.5, 0.9), tell=told.append)
     assert told == ["precision: pair 1 of at most 3", "precision: pair 2 of at most 3"]
+
+
+def test_the_rates_of_both_sides_have_the_ratio_of_the_speed_up():
+    def blocks(wall_s):
+        return [TrialBlock(10, 320, wall_s, 1.0, 500)]
+
+    pairs = [(blocks(1.0), blocks(0.8)), (blocks(1.0), blocks(0.9)), (blocks(5.0), blocks(6.0))]
+    learned = (TrialLearned(32, 1.0, 0.5), TrialLearned(32, 1.0, 0.5))
+    found = _join_pairs(pairs, learned, 32)
+    assert found.full.sample_s / found.half.sample_s == pytest.approx(found.speedup.mean)

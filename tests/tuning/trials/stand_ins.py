@@ -3,7 +3,7 @@
 import os
 import sys
 
-from quickfit.tuning.trials.process import ChildProcess
+from quickfit.tuning.trials.process import TrialChild
 
 _HEAD = """
 import json, os, signal, subprocess, sys
@@ -24,4 +24,4 @@ def child(tmp_path, body, **options):
     """Return a child that runs some lines of Python."""
     command = [sys.executable, "-c", _HEAD + body]
     log = tmp_path / "log.txt"
-    return ChildProcess(command, cwd=tmp_path, env=dict(os.environ), log=log, **options)
+    return TrialChild(command, cwd=tmp_path, env=dict(os.environ), log=log, **options)

@@ -230,19 +230,19 @@ def test_a_model_and_two_arrays_are_taken_as_meant(tf):
 
 
 def run(code):
-    head = "import os\nfrom quickfit.tuning.trials import building\n"
+    head = "import os\nfrom quickfit.lab import child_side\n"
     return subprocess.run(
         [sys.executable, "-c", head + code], capture_output=True, text=True, check=False
     )
 
 
 def test_it_is_the_first_to_go_where_memory_runs_out():
-    ran = run("building.be_harmless(os.getppid()); print(open('/proc/self/oom_score_adj').read())")
+    ran = run("child_side.settle(os.getppid()); print(open('/proc/self/oom_score_adj').read())")
     assert ran.stdout.strip() == "1000"
 
 
 def test_it_ends_at_once_where_its_parent_is_gone():
-    ran = run(f"building.be_harmless({os.getpid()} + 1); print('still here')")
+    ran = run(f"child_side.settle({os.getpid()} + 1); print('still here')")
     assert (ran.returncode, ran.stdout) == (1, "")
 
 

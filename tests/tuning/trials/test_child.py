@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from quickfit.errors import ModelError
+from quickfit.lab.child_side import ParentLink
 from quickfit.tuning.trials.building import ModelBuilder
-from quickfit.tuning.trials.child import ParentLink, error_text, failure_of
+from quickfit.tuning.trials.child import error_text, failure_of
 from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
 
 from tuning.trials.stand_ins import child
@@ -72,7 +73,7 @@ def test_signs_of_life_are_rare(pipes):
     link.enter("building")
     for now_s in (10.1, 10.9, 11.0, 11.1, 12.5):
         clock.now_s = now_s
-        link.live()
+        link.say_alive()
     link.answer("block", {"steps": 3})
     alive = {"kind": "alive", "phase": "building"}
     assert written(pipes[1][0]) == [alive, alive, alive, {"kind": "block", "steps": 3}]
@@ -87,7 +88,7 @@ def test_processes_the_users_code_starts_do_not_hold_the_pipes(pipes):
 @pytest.mark.parametrize("line", ["link.command()", "link.answer('block', {})"])
 def test_it_ends_where_nobody_listens_any_more(line):
     code = (
-        "import os; from quickfit.tuning.trials.child import ParentLink as Link\n"
+        "import os; from quickfit.lab.child_side import ParentLink as Link\n"
         "a, b = os.pipe(); c, d = os.pipe(); link = Link(a, d); os.close(b); os.close(c)\n"
         f"{line}\nprint('still here')"
     )

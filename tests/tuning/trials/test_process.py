@@ -18,9 +18,8 @@ from quickfit.tuning.trials.process import (
 from quickfit.tuning.trials.resources import HeldMemory
 from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
 
+from launch.sessions import PATIENCE_S
 from tuning.trials.stand_ins import child
-
-PATIENCE_S = 60.0
 
 
 def has_ended(pid):
@@ -244,8 +243,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tuning.trials.stand_ins import child
 made = child(Path(sys.argv[2]), '''
-from quickfit.tuning.trials import building
-building.be_harmless(os.getppid())
+from quickfit.lab import child_side
+child_side.settle(os.getppid())
 say("ready"); rest()
 ''')
 made.receive(60.0)

@@ -21,7 +21,8 @@ def test_a_process_holds_some_memory_and_its_peak_is_no_less():
 
 
 def run(code):
-    head = "from quickfit.tuning.trials import resources as memory\n"
+    head = "from quickfit.lab.child_side import limit_memory\n"
+    head += "from quickfit.tuning.trials import resources as memory\n"
     return subprocess.run(
         [sys.executable, "-c", head + code], capture_output=True, text=True, check=False
     )
@@ -37,7 +38,7 @@ def test_the_peak_is_looked_for_anew():
 
 def test_memory_can_grow_to_the_limit_and_not_beyond():
     ran = run(
-        "memory.limit_growth(100_000_000)\nheld = bytearray(60_000_000); print('fits')\n"
+        "limit_memory(100_000_000)\nheld = bytearray(60_000_000); print('fits')\n"
         "more = bytearray(60_000_000)"
     )
     assert ran.stdout == "fits\n"
@@ -90,8 +91,8 @@ def test_a_layer_that_is_used_twice_has_no_single_output(tf):
 
 
 _CODE = """
-from quickfit.tuning.trials import resources as memory
-memory.limit_growth(400_000_000)
+from quickfit.lab.child_side import limit_memory
+limit_memory(400_000_000)
 held = bytearray(300_000_000)
 print(flush=True)
 input()

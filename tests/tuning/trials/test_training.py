@@ -7,8 +7,8 @@ import os
 import pytest
 
 from quickfit.errors import ModelError
+from quickfit.lab.child_side import ParentLink
 from quickfit.tuning.trials.building import AssembledTraining
-from quickfit.tuning.trials.child import ParentLink
 from quickfit.tuning.trials.feeds import in_memory, make_feed, reset_seeds
 from quickfit.tuning.trials.training import (
     BlockClocks,

@@ -144,7 +144,7 @@ def test_ctrl_c_leaves_no_child_and_no_folder(folder):
     ran.send_signal(signal.SIGINT)
     _, errors = ran.communicate(timeout=PATIENCE_S)
     assert errors.strip().endswith("KeyboardInterrupt")
-    assert select.select([child], [], [], 60)[0], "the child has ended"
+    assert select.select([child], [], [], PATIENCE_S)[0], "the child has ended"
     os.close(child)
     assert not list(Path(folder / "scratch").iterdir())
 
@@ -231,7 +231,7 @@ class Process:
 def test_a_trial_that_goes_on_is_ended():
     process = Process()
     with end_after(process, 0.0) as is_over:
-        assert process.child.wait(30) == -9
+        assert process.child.wait(PATIENCE_S) == -9
     assert is_over.is_set()
     process.child.stdin.close()
 
@@ -242,15 +242,15 @@ def test_a_trial_that_answers_in_time_is_left_alone():
         pass
     assert not is_over.is_set()
     process.child.stdin.close()
-    assert process.child.wait(30) == 0
+    assert process.child.wait(PATIENCE_S) == 0
 
 
 def test_a_trial_that_has_ended_already_is_nothing_to_end():
     process = Process()
     process.child.stdin.close()
-    process.child.wait(30)
+    process.child.wait(PATIENCE_S)
     with end_after(process, 0.0) as is_over:
-        assert is_over.wait(30)
+        assert is_over.wait(PATIENCE_S)
 
 
 def test_a_trial_without_a_process_is_nothing_to_end():
@@ -258,4 +258,4 @@ def test_a_trial_without_a_process_is_nothing_to_end():
         pid = None
 
     with end_after(Nothing(), 0.0) as is_over:
-        assert is_over.wait(30)
+        assert is_over.wait(PATIENCE_S)

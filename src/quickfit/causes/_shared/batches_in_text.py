@@ -23,7 +23,7 @@ from quickfit.code.keras_models import Feed
 from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program, is_among, is_same_thing
-from quickfit.code.syntax import Function, argument, name_of, own_nodes
+from quickfit.code.syntax import argument, name_of, own_nodes, parameter_names
 from quickfit.code.values import (
     Group,
     Instance,
@@ -70,7 +70,7 @@ def _at_call(program: Program, feed: Feed, data: Batched) -> Batched:
 
     def there(place: Place) -> Place:
         module, node = place
-        names = parameters(called.node)
+        names = parameter_names(called.node)
         if not isinstance(node, ast.Name) or node.id not in names or module is not called.module:
             return place
         if module.function(node) is not called.node:
@@ -256,7 +256,7 @@ def of_generator(program: Program, value: Made, routine: Routine) -> Batched | N
     nodes = own_nodes(routine.node)
     if not any(_groups(node) for node in nodes) and not _stepped(nodes):
         return None
-    names = [n for n in parameters(routine.node) if SIZE.search(n)]
+    names = [n for n in parameter_names(routine.node) if SIZE.search(n)]
     lasts = "ever" if endless(program, routine) is not None else "once"
     kept = [n for n in nodes if _is_of_self(n)]
     sizes = [n for n in kept if SIZE.search(n.attr)]
@@ -280,17 +280,11 @@ def _stepped(nodes: list[ast.AST]) -> list[str]:
     return list(dict.fromkeys(step.id for step in steps if isinstance(step, ast.Name)))
 
 
-def parameters(function: Function) -> list[str]:
-    """Return the names of a function's parameters."""
-    given = function.args
-    return [arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-
-
 def _from_call(
     routine: Routine, call: ast.Call, module: Module, sizes: list[str], lasts: str
 ) -> Batched | None:
     """Return how a function batches its arguments; the size is one of them, or a constant."""
-    names = parameters(routine.node)
+    names = parameter_names(routine.node)
     if len(sizes) > 1:
         return None
     if sizes and sizes[0] in names:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from quickfit.causes._shared.dataset_chains import (
-    argument,
     inserted,
     is_before_repeat,
     part_of,
@@ -23,6 +22,7 @@ from quickfit.code.scopes import (
     target_of,
     value_of_statement,
 )
+from quickfit.code.syntax import argument, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 # Behind others an epoch may end before the cache has seen its last element.
@@ -200,7 +200,7 @@ def _is_in_memory(call: ast.Call) -> bool:
 
 
 def _is_endless(call: ast.Call) -> bool:
-    given = argument(call, 0, "count")
+    given = argument(call, "count", 0)
     if given is None:
         return not call.args and not call.keywords
     return (isinstance(given, ast.Constant) and given.value is None) or ast.unparse(given) == "-1"
@@ -283,9 +283,9 @@ def _in_scaling(value: ast.expr) -> ast.expr | None:
         name = "cast"
     else:
         call, name = value, "convert_image_dtype"
-    if not isinstance(call, ast.Call) or _last_name(call.func) != name or len(call.args) != 2:
+    if not isinstance(call, ast.Call) or name_of(call.func) != name or len(call.args) != 2:
         return None
-    return call.args[0] if _last_name(call.args[1]) == "float32" else None
+    return call.args[0] if name_of(call.args[1]) == "float32" else None
 
 
 def _is_bytes(module: Module, value: ast.expr, depth: int) -> bool:
@@ -303,10 +303,6 @@ def _is_bytes(module: Module, value: ast.expr, depth: int) -> bool:
         return "dtype" not in given and None not in given and len(value.args) < 3
     is_nearest = name == "resize" and "nearest" in ast.unparse(given.get("method", value.func))
     return (name in _KEEP_TYPE or is_nearest) and _is_bytes(module, value.args[0], depth + 1)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 # -- the model ---------------------------------------------------------------------------------
@@ -359,7 +355,7 @@ def _is_used_for_it(module: Module, name: str, readers: list[ast.Name]) -> bool:
 def _first_layer(module: Module, model: ast.stmt) -> Edit | None:
     """Return the edit that puts a `Rescaling` behind the input of a model."""
     call = value_of_statement(model)
-    name = _last_name(call.func) if isinstance(call, ast.Call) else ""
+    name = name_of(call.func) if isinstance(call, ast.Call) else ""
     if not isinstance(call, ast.Call) or not call.args:
         return None
     if name == "Sequential" and isinstance(call.args[0], ast.List):
@@ -401,11 +397,11 @@ def _in_functional(module: Module, given: ast.Name) -> Edit | None:
 def _prefix(function: ast.expr) -> str | None:
     """Return how layers are named here, such as `keras.layers.`."""
     owner = function.value if isinstance(function, ast.Attribute) else None
-    return f"{ast.unparse(owner)}." if owner is not None and _last_name(owner) == "layers" else None
+    return f"{ast.unparse(owner)}." if owner is not None and name_of(owner) == "layers" else None
 
 
 def _is_plain_input(value: ast.expr) -> bool:
-    is_input = isinstance(value, ast.Call) and _last_name(value.func) in ("Input", "InputLayer")
+    is_input = isinstance(value, ast.Call) and name_of(value.func) in ("Input", "InputLayer")
     return (
         is_input
         and isinstance(value, ast.Call)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from quickfit.code.datasets import ChainStep, LocalChain, chain_at, method_call_at
+from quickfit.code.datasets import ChainStep, LocalChain, chain_at
 from quickfit.code.edits import apply_edits
 from quickfit.code.module import Module
 from quickfit.code.scopes import (
     may_bind,
-    only_binding,
     reads_of_assignment,
     target_of,
     value_of_statement,
@@ -232,15 +231,6 @@ def _rebinds(module: Module, statement: ast.stmt) -> bool:
     return is_again or any(target_of(other) == name for other in others)
 
 
-def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument given by place or by name; None where it is not given or not told."""
-    if any(isinstance(arg, ast.Starred) for arg in call.args):
-        return None
-    if place < len(call.args):
-        return call.args[place]
-    return next((k.value for k in call.keywords if k.arg == name), None)
-
-
 # They hand every element on by itself, in the order in which it came.
 _PER_ELEMENT = ("map", "prefetch")
 
@@ -295,104 +285,3 @@ def _first_map(chain: LocalChain, place: int) -> int | None:
     while first < place and chain.steps[first].name != "map":
         first += 1
     return first if first < place else None
-
-
-def smaller_shuffle(module: Module, line: int, *, size: int) -> Change | None:
-    """Return the change that lets the shuffle at a line hold at most `size` elements."""
-    found = chain_at(module, line, "shuffle")
-    given = argument(found[0].steps[found[1]].call, 0, "buffer_size") if found else None
-    if given is None or (isinstance(given, ast.Constant) and given.value in range(size + 1)):
-        return None
-    return Change(
-        "Hold a few batches in the shuffle",
-        FixClass.MAY_CHANGE_RESULTS,
-        (_with_less(module, given, f"{size:_}"),),
-        "A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
-    )
-
-
-def _with_less(module: Module, given: ast.expr, size: str) -> Edit:
-    if _is_number(given):
-        return module.replace(given, size)
-    if isinstance(given, ast.Name):
-        statement = only_binding(module, given)
-        value = value_of_statement(statement) if statement is not None else None
-        if value is not None and _is_number(value) and _is_read_once(module, given.id):
-            return module.replace(value, size)
-    return module.replace(given, f"min({module.code(given)}, {size})")
-
-
-def _is_read_once(module: Module, name: str) -> bool:
-    named = [node for node in module.all(ast.Name) if node.id == name]
-    return len([node for node in named if isinstance(node.ctx, ast.Load)]) == 1
-
-
-def _is_number(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and type(value.value) is int
-
-
-def parallel_map(module: Module, line: int, *, is_random: bool) -> Change | None:
-    """Return the change that gives the map at a line several threads."""
-    call = method_call_at(module, line, "map")
-    return parallel_call(module, call, is_random=is_random) if call is not None else None
-
-
-def parallel_call(module: Module, call: ast.Call, *, is_random: bool) -> Change | None:
-    """Return the change that gives a call of `map` several threads."""
-    named = autotune(module, call.func.end_lineno or call.lineno)
-    if named is None or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    code, imports = named
-    edit = _with_threads(module, call, code)
-    if edit is None:
-        return None
-    kind = FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.SAME_RESULTS
-    note = (
-        "The map keeps state (random numbers): elements keep their order,"
-        " but may get other random numbers than before."
-        if is_random
-        else ""
-    )
-    return Change("Run the map on several threads", kind, (*imports, edit), note)
-
-
-def _with_threads(module: Module, call: ast.Call, code: str) -> Edit | None:
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    threads = call.args[1] if len(call.args) > 1 else given.get("num_parallel_calls")
-    if threads is None:
-        return module.with_keyword(call, "num_parallel_calls", code) if call.args or given else None
-    is_one = isinstance(threads, ast.Constant) and threads.value in (None, 1)
-    return module.replace(threads, code) if is_one and len(call.args) <= 2 else None
-
-
-def autotune(module: Module, line: int) -> tuple[str, tuple[Edit, ...]] | None:
-    """Return the code for `tf.data.AUTOTUNE` at a line, and the edits that import what it needs.
-
-    A constant of the user's for it comes first. None where the name `tf` is something else.
-    """
-    for statement in module.tree.body:
-        value, name = value_of_statement(statement), target_of(statement)
-        if name and isinstance(value, ast.Attribute) and value.attr == "AUTOTUNE":
-            return (name, ()) if statement.lineno < line else None
-    return tensorflow(module, line, "data.AUTOTUNE")
-
-
-def tensorflow(module: Module, line: int, path: str) -> tuple[str, tuple[Edit, ...]] | None:
-    """Return the code for something of TensorFlow, and the edits that import what it needs."""
-    for node in module.all(ast.Import):
-        inside = module.around(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        if inside is not None and not inside.lineno <= line <= (inside.end_lineno or 0):
-            continue
-        for alias in node.names:
-            is_whole = alias.name in ("tensorflow", "tensorflow.compat.v2")
-            if is_whole and (alias.asname or alias.name == "tensorflow"):
-                return f"{alias.asname or alias.name}.{path}", ()
-            if alias.name.startswith("tensorflow.") and alias.asname is None:
-                return f"tensorflow.{path}", ()
-    names = {node.id for node in module.all(ast.Name)} | {
-        alias.asname or alias.name for node in module.all(ast.ImportFrom) for alias in node.names
-    }
-    if "tf" in names:
-        return None  # it has another meaning here
-    name, edits = module.import_of("tensorflow", "tf")
-    return f"{name}.{path}", edits

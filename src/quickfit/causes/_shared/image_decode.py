@@ -7,6 +7,7 @@ import textwrap
 
 from quickfit.code.module import Module
 from quickfit.code.scopes import reads_of_assignment, target_of, value_of_statement
+from quickfit.code.syntax import name_of
 from quickfit.findings import Change, Edit, FixClass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -47,7 +48,7 @@ def smaller_decode(module: Module, line: int, *, ratio: int) -> Change | None:
     here = [
         call
         for call in module.all(ast.Call)
-        if _last_name(call.func) in names and call.lineno <= line <= (call.end_lineno or 0)
+        if name_of(call.func) in names and call.lineno <= line <= (call.end_lineno or 0)
     ]
     if len(here) != 1 or not _is_only_resized(module, here[0], 0):
         return None
@@ -79,7 +80,7 @@ def _is_only_resized(module: Module, value: ast.expr, depth: int) -> bool:
     if depth > MAX_DEPTH:
         return False
     if isinstance(parent, ast.Call) and parent.args and parent.args[0] is value:
-        name = _last_name(parent.func)
+        name = name_of(parent.func)
         if name in _RESIZES and isinstance(parent.func, ast.Attribute):
             return True
         return name in _PIXELWISE and _is_only_resized(module, parent, depth + 1)
@@ -100,9 +101,7 @@ def _callers_resize(module: Module, returned: ast.Return, depth: int) -> bool:
         return False
     nodes: list[ast.Name | ast.Attribute] = [*module.all(ast.Name), *module.all(ast.Attribute)]
     named = [
-        node
-        for node in nodes
-        if _last_name(node) == function.name and isinstance(node.ctx, ast.Load)
+        node for node in nodes if name_of(node) == function.name and isinstance(node.ctx, ast.Load)
     ]
     calls = [module.parent(node) for node in named]
     return bool(named) and all(
@@ -111,10 +110,6 @@ def _callers_resize(module: Module, returned: ast.Return, depth: int) -> bool:
         and _is_only_resized(module, call, depth + 1)
         for node, call in zip(named, calls, strict=True)
     )
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 # -- before random changes ---------------------------------------------------------------------
@@ -129,7 +124,7 @@ def resize_first(module: Module, function_line: int) -> Change | None:
     functions: list[Function] = [*module.all(ast.FunctionDef), *module.all(ast.AsyncFunctionDef)]
     found = [f for f in functions if function_line in (f.lineno, module.begin(f)[0])]
     resizes = [
-        c for f in found for c in module.all(ast.Call, within=f) if _last_name(c.func) == "resize"
+        c for f in found for c in module.all(ast.Call, within=f) if name_of(c.func) == "resize"
     ]
     if len(found) != 1 or len(resizes) != 1 or not isinstance(resizes[0].func, ast.Attribute):
         return None
@@ -206,7 +201,7 @@ def _is_float(statements: list[ast.stmt], name: str | None) -> bool:
             continue
         while isinstance(value, ast.BinOp):
             value = value.left
-        named = _last_name(value.func) if isinstance(value, ast.Call) else ""
+        named = name_of(value.func) if isinstance(value, ast.Call) else ""
         return named in ("cast", "convert_image_dtype") and "float" in ast.unparse(value)
     return False
 

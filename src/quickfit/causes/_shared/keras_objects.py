@@ -153,11 +153,6 @@ def _imported(module: Module) -> Iterator[tuple[str, str]]:
                 yield f"{node.module}.{alias.name}", alias.asname or alias.name
 
 
-def receiver(call: ast.Call) -> ast.expr | None:
-    """Return the object whose method is called."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
-
-
 MAX_DEPTH = 8
 # Calls that keep the number of rows of what they are given first, or are a method of.
 _KEEPING = frozenset(

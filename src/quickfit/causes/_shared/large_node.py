@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from quickfit import units
 from quickfit.account import loop_account, time_account
 from quickfit.account.planned import planned_run_s, planned_weight
+from quickfit.code.lines import outermost_loop
 from quickfit.findings import AccountNode, Evidence, Finding, Gain, Location
 from quickfit.signals import Signals
 
@@ -20,6 +22,17 @@ NOT_OWN = ("imports", "interpreter_start", "interpreter_exit")
 ONCE = ("shuffle_fill", "first_batch")
 # What parts of loops that do not train claim.
 OTHER_LOOP = {"step": "looking_loop", "checkpoint": "saving"}
+# What a script may do between two loops that is no Python of its own.
+NOT_PYTHON = (
+    "imports",
+    "model",
+    "tracing",
+    "iterator_ends",
+    "evaluating",
+    "predicting",
+    "calling",
+    "saving",
+)
 # What a change may take away of it: a little, half, all.
 REMOVED = (0.1, 0.5, 1.0)
 
@@ -36,6 +49,16 @@ def run_part(signals: Signals, name: str) -> AccountNode | None:
     root = time_account(signals)
     children = root.children if root is not None else ()
     return next((child for child in children if child.name == name), None)
+
+
+def own_python_between_s(signals: Signals) -> float:
+    """Return how long the script's own Python took between the loops, as samples saw it."""
+    node = run_part(signals, "between_loops")
+    parts = node.children if node is not None else ()
+    lines = [line for p in parts if p.name not in NOT_PYTHON for line in p.children]
+    own = [line for line in lines if line.where is not None]
+    loops = {loop.location.line for loop in signals.loops if loop.location is not None}
+    return sum(line.seconds for line in own if line.where and line.where.line not in loops)
 
 
 def share_of_run(signals: Signals, node: AccountNode, *, low: bool = False) -> float:
@@ -137,7 +160,10 @@ def finding_around_training(
     parts = [c for c in node.children if c.name not in normal] if node is not None else []
     if node is None or not parts:
         return None
-    largest = parts[0]
+    calls = next((child for child in node.children if child.name == "calling"), None)
+    if calls is not None and "calling" in normal:
+        parts += _calls_in_loop_of(signals, parts[0], calls)
+    largest = max(parts, key=lambda part: part.seconds)
     line = line_evidence(largest)
     evidence = [
         share_evidence(signals, sum(part.seconds for part in parts)),
@@ -145,6 +171,35 @@ def finding_around_training(
         *([line] if line is not None else []),
     ]
     return finding_of_run(signals, parts, name, summary, largest.where, evidence)
+
+
+def _calls_in_loop_of(
+    signals: Signals, python: AccountNode, calls: AccountNode
+) -> list[AccountNode]:
+    """Return the calls of the model from the script's loop that large Python is in.
+
+    One turn after the other they are a part of it. A call of the model by itself is no overhead.
+    """
+    where, root = python.where, time_account(signals)
+    if where is None or root is None or not is_large(python.low_s / root.seconds, python.low_s):
+        return []
+    first, last = outermost_loop(signals.source_text(where.file), where.line)
+    inside = [
+        line
+        for line in calls.children
+        if line.where is not None
+        and line.where.file == where.file
+        and first <= line.where.line <= last
+    ]
+    if not inside:
+        return []
+    seconds, low_s = sum(line.seconds for line in inside), sum(line.low_s for line in inside)
+    place = max(inside, key=lambda line: line.seconds).where
+    return [
+        dataclasses.replace(
+            calls, seconds=seconds, low_s=low_s, where=place, children=tuple(inside)
+        )
+    ]
 
 
 def gain_without(share: float) -> Gain:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from quickfit.code.syntax import parse_expression, parse_or_none
+from quickfit.code.syntax import name_of, parse_expression, parse_or_none
 from quickfit.errors import SignalMissing
 from quickfit.findings import Fix, Location
 from quickfit.signals import Signals
@@ -377,13 +377,13 @@ def _made_by(
             and any(isinstance(t, ast.Name) and t.id == given.id for t in n.targets)
         ]
         given = values[0] if len(values) == 1 else None
-    if isinstance(given, ast.Call) and last_name(given.func) == owner:
+    if isinstance(given, ast.Call) and name_of(given.func) == owner:
         return fed, given
     calls = [
         (file, n)
         for file, tree in trees.items()
         for n in ast.walk(tree)
-        if isinstance(n, ast.Call) and last_name(n.func) == owner
+        if isinstance(n, ast.Call) and name_of(n.func) == owner
     ]
     return calls[0] if len(calls) == 1 else ("", None)
 
@@ -535,7 +535,7 @@ class _Follower:
         """Yield the parameters of a method of the class with what a call gives for them."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return
-        method = self._methods.get(node.func.attr) if last_name(node.func.value) == "self" else None
+        method = self._methods.get(node.func.attr) if name_of(node.func.value) == "self" else None
         if method is not None:
             for name, value in zip(_parameters(method)[1:], node.args, strict=False):
                 yield ast.Name(name, ast.Load()), value, False
@@ -545,7 +545,7 @@ class _Follower:
         return [
             n.args[0]
             for n in ast.walk(self._made)
-            if isinstance(n, ast.Call) and n.args and last_name(n.func) in _READERS
+            if isinstance(n, ast.Call) and n.args and name_of(n.func) in _READERS
         ]
 
     def label_expressions(self) -> list[ast.expr]:
@@ -609,7 +609,7 @@ def _pairs(
 
 def _items(target: ast.expr, of: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
     """Yield the names of a loop with what they are items of, through `zip` and `enumerate`."""
-    called = last_name(of.func) if isinstance(of, ast.Call) else ""
+    called = name_of(of.func) if isinstance(of, ast.Call) else ""
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
     if isinstance(of, ast.Call) and called == "enumerate" and len(parts) == 2 and of.args:
         yield from _items(parts[1], of.args[0])
@@ -631,7 +631,7 @@ def _origin(node: ast.expr) -> tuple[str, bool] | None:
             node, picks = node.value, True
         elif isinstance(node, ast.ListComp | ast.GeneratorExp):
             node = node.elt
-        elif isinstance(node, ast.Call) and last_name(node.func) in _UNCHANGED and node.args:
+        elif isinstance(node, ast.Call) and name_of(node.func) in _UNCHANGED and node.args:
             node = node.args[0]
         else:
             break
@@ -639,8 +639,3 @@ def _origin(node: ast.expr) -> tuple[str, bool] | None:
         return ast.unparse(node), picks
     is_empty_list = isinstance(node, ast.List) and not node.elts
     return ("", picks) if is_empty_list else None
-
-
-def last_name(node: ast.expr) -> str:
-    """Return the name behind the last dot of what an expression names; empty for anything else."""
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

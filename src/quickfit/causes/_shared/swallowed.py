@@ -13,7 +13,6 @@ from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.syntax import Function, name_of
 from quickfit.code.values import External
-from quickfit.errors import SourceError
 from quickfit.findings import Span
 
 # Catch whatever may go wrong while something is read.
@@ -160,15 +159,10 @@ _keras_files: WeakKeyDictionary[Program, list[str]] = WeakKeyDictionary()
 def _with_keras(program: Program) -> list[str]:
     """Return the files of a program that use Keras, looked through once."""
     if program not in _keras_files:
-        _keras_files[program] = [p for p in program.files.paths if _has_keras(_text(program, p))]
+        _keras_files[program] = [
+            p for p in program.files.paths if _has_keras(program.files.text_or_empty(p))
+        ]
     return _keras_files[program]
-
-
-def _text(program: Program, path: str) -> str:
-    try:
-        return program.files.text(path)
-    except SourceError:
-        return ""
 
 
 def _has_keras(text: str) -> bool:

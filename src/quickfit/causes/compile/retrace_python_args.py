@@ -77,7 +77,7 @@ def detect(signals: Signals) -> Finding | None:
                 "traces of it while steps ran", again.count, "count", f"in {len(steps.steps)} steps"
             ),
             Evidence("of tracing in all", again.seconds, "s", f"in {steps.total_s:.1f} s of steps"),
-            Evidence("the time of a step without a trace", times.slower, "factor", "with one"),
+            times.evidence,
         ),
         gain=gained,
         cost_share=share,
@@ -352,5 +352,4 @@ CAUSE = Cause(
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

@@ -35,9 +35,10 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.syntax import name_of
 from quickfit.findings import (
     Change,
     Edit,
@@ -86,7 +87,7 @@ def detect(signals: Signals) -> Finding | None:
                 traces[0].location,
             ),
             Evidence("of tracing in all", traced_s, "s", f"in {steps.total_s:.1f} s of steps"),
-            Evidence("the time of a step without a trace", times.slower, "factor", "with one"),
+            times.evidence,
         ),
         gain=_gain(share),
         cost_share=share,
@@ -130,15 +131,6 @@ def _shapes(trace: Trace) -> tuple[str, ...]:
 def _place(traces: list[Trace]) -> Location | None:
     """Return the line that calls it with ever new shapes, where that is the user's."""
     return traces[0].caller or traces[0].location
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to trace once for every shape."""
-    return Fix(
-        title="Trace the function once for every shape",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
 
 
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
@@ -199,7 +191,7 @@ def _wrapped(modules: Sequence[Module], name: str) -> list[tuple[Module, ast.exp
         (module, call)
         for module in modules
         for call in module.all(ast.Call)
-        if _is_tf_function(call.func) and call.args and _last_name(call.args[0]) == name
+        if _is_tf_function(call.func) and call.args and name_of(call.args[0]) == name
     ]
 
 
@@ -207,11 +199,7 @@ def _is_tf_function(node: ast.expr) -> bool:
     """Tell whether an expression is `tf.function`, `function` or a call of one with settings."""
     if isinstance(node, ast.Call) and not node.args:
         return _is_tf_function(node.func)
-    return not isinstance(node, ast.Call) and _last_name(node) == "function"
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return not isinstance(node, ast.Call) and name_of(node) == "function"
 
 
 def _relaxed(module: Module, maker: ast.expr) -> Edit | None:
@@ -242,15 +230,15 @@ def _needs_shape(modules: Sequence[Module], function: Function) -> bool:
         if any(_asks(node) for statement in one.body for node in ast.walk(statement)):
             return True
         calls = [n for n in ast.walk(one) if isinstance(n, ast.Call)]
-        waiting += [other for call in calls for other in known.get(_last_name(call.func), ())]
+        waiting += [other for call in calls for other in known.get(name_of(call.func), ())]
     return False
 
 
 def _asks(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "shape":
-        return _last_name(node.value) not in ("tf", "tensorflow", "ops", "K", "backend")
+        return name_of(node.value) not in ("tf", "tensorflow", "ops", "K", "backend")
     if isinstance(node, ast.Call):
-        return _last_name(node.func) in (*_STATIC, "len")
+        return name_of(node.func) in (*_STATIC, "len")
     return isinstance(node, ast.Attribute) and node.attr in _STATIC
 
 
@@ -258,7 +246,6 @@ CAUSE = Cause(
     title="A function is traced again for every shape",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(title="Trace the function once for every shape", kind=FixClass.SAME_RESULTS),
     changes=changes,
-    counts_start=True,
 )

@@ -27,13 +27,12 @@ import ast
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import compiled_step
 from quickfit.causes._shared.large_node import loop_part
 from quickfit.code.calls import unpack_keyword_dicts
+from quickfit.code.compile_settings import EAGER_SETTERS, RUN_EAGERLY, step_without_eager
 from quickfit.code.conditions import has_other_way, is_for_looking, is_for_tests, never_runs
-from quickfit.code.edits import remove_keywords
 from quickfit.code.imports import files_run_together
-from quickfit.code.lines import call_on_line
+from quickfit.code.lines import call_on_line, line_of_call
 from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of, own_nodes
@@ -118,7 +117,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             place,
             value,
             f"`run_eagerly=True` starts every operation of a step from Python{named}",
-            change=_change(module, call, value) if not needed else None,
+            change=_change(program, module, call, value) if not needed else None,
             is_hint=needed,
         )
     for node in switched_on(program, module):
@@ -132,14 +131,14 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         )
 
 
-def _change(module: Module, call: ast.Call, value: ast.expr) -> Change | None:
+def _change(program: Program, module: Module, call: ast.Call, value: ast.expr) -> Change | None:
     """Return the change of a call that has `True` for its argument itself."""
     is_own = any(value is each for each in (*call.args, *(k.value for k in call.keywords)))
     if not is_own or not isinstance(value, ast.Constant):
         return None
-    name = next((k.arg for k in call.keywords if k.value is value), None)
-    edits = remove_keywords(module, call, {name}) if name else (module.replace(value, "False"),)
-    return Change("Let Keras compile the train step", FixClass.EQUIVALENT, edits)
+    near = [program.find_module(path) for path in files_run_together(program, module.path)]
+    modules = [each for each in near if each is not None]
+    return step_without_eager(program, (module.path, line_of_call(call)), None, modules)
 
 
 def _spotted(
@@ -198,7 +197,7 @@ def changes(finding: Finding, signals: Signals, program: Program) -> list[Change
         found = signals.location(facts.get(f"{name}_file"), facts.get(f"{name}_line"))
         return (found.file, found.line) if found is not None else None
 
-    change = compiled_step(
+    change = step_without_eager(
         program,
         place("compile") if facts.get("run_eagerly") else None,
         place("run_functions_eagerly") if facts.get("functions_run_eagerly") else None,
@@ -206,9 +205,6 @@ def changes(finding: Finding, signals: Signals, program: Program) -> list[Change
     return [change] if change is not None else []
 
 
-SETTERS = ("run_functions_eagerly", "experimental_run_functions_eagerly")
-# The place of `run_eagerly` among the arguments of `compile`.
-_POSITION = 5
 # Code that Keras compiles as part of a step.
 _STEP_METHODS = frozenset(("train_step", "test_step", "call", "compute_loss", "update_state"))
 _TRAINING = ("fit", "fit_generator", "train_on_batch", "apply_gradients")
@@ -220,7 +216,7 @@ def asked_for(program: Program, module: Module) -> Iterator[tuple[ast.Call, Modu
     The argument may stand elsewhere: in a dictionary that a call is given with `**`.
     """
     for call in module.calls("compile"):
-        given = argument(call, "run_eagerly", _POSITION)
+        given = argument(call, "run_eagerly", RUN_EAGERLY)
         place = (module, given) if given is not None else _spread(program, module, call)
         if place is None or not is_true(program, *place):
             continue
@@ -247,7 +243,7 @@ def is_true(program: Program, module: Module, node: ast.expr) -> bool:
 
 def switched_on(program: Program, module: Module) -> Iterator[ast.AST]:
     """Yield what makes all functions, or a model, eager and is never taken back."""
-    calls = module.calls(*SETTERS)
+    calls = module.calls(*EAGER_SETTERS)
     if calls and not _is_taken_back(program, module):
         yield from (c for c in calls if _is_for_good(program, module, c))
     if "run_eagerly" not in module.text:
@@ -270,9 +266,9 @@ def _is_own(target: ast.expr) -> bool:
 def _is_taken_back(program: Program, module: Module) -> bool:
     """Tell whether some call gives another value than True, here or in another file."""
     near = files_run_together(program, module.path)
-    others = [m for name in SETTERS for m in program.files.mentioning(name, module.path)]
+    others = [m for name in EAGER_SETTERS for m in program.files.mentioning(name, module.path)]
     places = [module, *(m for m in dict.fromkeys(others) if m.path in near)]
-    return any(not _is_on(program, m, c) for m in places for c in m.calls(*SETTERS))
+    return any(not _is_on(program, m, c) for m in places for c in m.calls(*EAGER_SETTERS))
 
 
 def _is_on(program: Program, module: Module, call: ast.Call) -> bool:
@@ -319,9 +315,6 @@ def _has_needy_loss(program: Program, module: Module, node: ast.AST) -> bool:
         isinstance(call.func, ast.Attribute) and name_of(call.func.value) in ("np", "numpy")
         for call in calls
     )
-
-
-# -- edits ------------------------------------------------------------------------------------
 
 
 CAUSE = Cause(

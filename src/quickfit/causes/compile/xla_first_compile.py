@@ -26,8 +26,8 @@ only where it is a quarter of the whole training, a repeated one from a tenth.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import without_xla
+from quickfit.causes._cause import Cause
+from quickfit.code.compile_settings import without_xla
 from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
@@ -111,16 +111,6 @@ def _after_s(found: Compiled, first_removed: float, step_without: float) -> floa
     return max(rest_s, 0.0) + (1 - first_removed) * found.first_s + step_without * steps_s
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Turn XLA off in the call that turns it on."""
-    return Fix(
-        title="Train without XLA, or give every batch the same shape",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="To keep XLA: `drop_remainder=True` in `batch`, and padding to a few fixed lengths.",
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Turn XLA off in the call that turns it on."""
     where = finding.where
@@ -158,8 +148,11 @@ CAUSE = Cause(
     title="XLA compiles for a large part of the training",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Train without XLA, or give every batch the same shape",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="To keep XLA: `drop_remainder=True` in `batch`, and padding to a few fixed lengths.",
+    ),
     changes=changes,
-    counts_start=True,
     live=(Mechanism(show_compiling, Proof.COMPUTING),),
 )

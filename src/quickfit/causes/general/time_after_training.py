@@ -21,9 +21,9 @@ When it is wrong: an evaluation that the run is there for is not overhead.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.large_node import finding_around_training
-from quickfit.findings import Finding, Fix, Symptom
+from quickfit.findings import Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 # What a script may well end with, and what `time-in-saving` tells.
@@ -37,17 +37,12 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what to try."""
-    return advice(
-        __doc__ or "", "Work on whole arrays and large batches, or in a script of its own"
-    )
-
-
 CAUSE = Cause(
     title="The script works for long after it has trained",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        "Work on whole arrays and large batches, or in a script of its own", FixClass.SHOW_ONLY
+    ),
     is_general=True,
 )

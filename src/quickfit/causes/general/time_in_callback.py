@@ -27,9 +27,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.large_node import finding_of_loop, loop_part, time_evidence
-from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
+from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 # Keras's own are there in every run, and those that save count as saving.
@@ -63,15 +63,10 @@ def _finding(signals: Signals, node: AccountNode, child: AccountNode) -> Finding
     return dataclasses.replace(found, claims=(node.name,)) if found is not None else None
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what to try."""
-    return advice(__doc__ or "", "Let the callback work less often, or on fewer data")
-
-
 CAUSE = Cause(
     title="A callback takes much of the time",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix("Let the callback work less often, or on fewer data", FixClass.SHOW_ONLY),
     is_general=True,
 )

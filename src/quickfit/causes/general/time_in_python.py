@@ -39,6 +39,7 @@ import dataclasses
 
 from quickfit.causes._cause import Cause, advice, example
 from quickfit.causes._shared.large_node import (
+    NOT_PYTHON,
     finding_of_loop,
     finding_of_run,
     line_evidence,
@@ -49,18 +50,6 @@ from quickfit.causes._shared.large_node import (
 )
 from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
-
-# What a script may do between two loops that is no Python of its own.
-NOT_PYTHON = (
-    "imports",
-    "model",
-    "tracing",
-    "iterator_ends",
-    "evaluating",
-    "predicting",
-    "calling",
-    "saving",
-)
 
 
 def detect(signals: Signals) -> Finding | None:

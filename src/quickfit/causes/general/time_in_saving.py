@@ -24,7 +24,7 @@ When it is wrong: on a machine that may be taken away at any time, saving often 
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.large_node import (
     finding_of_loop,
     finding_of_run,
@@ -33,7 +33,7 @@ from quickfit.causes._shared.large_node import (
     share_evidence,
     time_evidence,
 )
-from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
+from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 SUMMARY = "saving takes much of the run"
@@ -69,15 +69,10 @@ def _evidence(signals: Signals, node: AccountNode) -> list[Evidence]:
     return evidence
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what to try."""
-    return advice(__doc__ or "", "Save less often, or weights only")
-
-
 CAUSE = Cause(
     title="Saving takes much of the time",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix("Save less often, or weights only", FixClass.SHOW_ONLY),
     is_general=True,
 )

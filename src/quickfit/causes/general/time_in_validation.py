@@ -26,14 +26,14 @@ When it is wrong: a script that is there to evaluate a model does just that.
 from __future__ import annotations
 
 from quickfit.account import loop_account
-from quickfit.causes._cause import Cause, advice
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.large_node import (
     finding_of_loop,
     loop_part,
     share_of_run,
     time_evidence,
 )
-from quickfit.findings import AccountNode, Evidence, Finding, Fix, Symptom
+from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 
 # From here on it is out of proportion, as `validation-dominates` has it.
@@ -72,15 +72,10 @@ def _finding(signals: Signals, node: AccountNode, summary: str) -> Finding | Non
     return finding_of_loop(signals, node, summary, node.where or signals.loop.location, evidence)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what to try."""
-    return advice(__doc__ or "", "Validate less often, on fewer data, or in larger batches")
-
-
 CAUSE = Cause(
     title="Validation takes much of the time",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix("Validate less often, on fewer data, or in larger batches", FixClass.SHOW_ONLY),
     is_general=True,
 )

@@ -34,7 +34,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.code.loops import put_under_test
 from quickfit.code.module import Module
 from quickfit.code.program import Program
@@ -171,15 +171,6 @@ def _is_logging(call: ast.Call) -> bool:
     return name_of(call.func) in LOGGERS and "log" in (named or "").lower()
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to write every 50th line."""
-    return Fix(
-        title=f"Write a line every {EVERY}th step",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Put the statement that writes under a test of the batch's number."""
     where = finding.where
@@ -222,7 +213,7 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(title=f"Write a line every {EVERY}th step", kind=FixClass.SAME_RESULTS),
     changes=changes,
     says_more_than=("callback-batch-slow",),
 )

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from quickfit.account.planned import planned_weight
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.code.compile_settings import steps_in_one_call
 from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals

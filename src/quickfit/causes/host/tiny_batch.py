@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quickfit.account.planned import planned_weight
-from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.batch_size import Size, larger_batch
-from quickfit.causes._shared.compile_settings import steps_in_one_call
+from quickfit.causes._cause import Cause
+from quickfit.code.batch_size import Size, larger_batch
+from quickfit.code.compile_settings import steps_in_one_call
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.keras_models import model_of
 from quickfit.code.module import Module
@@ -123,17 +123,6 @@ def _evidence(batch: BatchSize, cost: StepCost) -> tuple[Evidence, ...]:
     )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Change the number where it is written in the call."""
-    return Fix(
-        title=f"Take {EXAMPLES_AFTER} examples per step",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Fewer, larger updates: the learning rate may have to grow with the batch."
-        " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Change the number where it is written; or keep it, and run several steps in one call."""
     batch, facts = batch_size(signals), signals.loop.facts
@@ -160,6 +149,11 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title=f"Take {EXAMPLES_AFTER} examples per step",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="Fewer, larger updates: the learning rate may have to grow with the batch."
+        " To keep the results, set steps_per_execution=32 in compile() instead, for less gain.",
+    ),
     changes=changes,
 )

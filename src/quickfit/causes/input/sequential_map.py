@@ -26,8 +26,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example, waiting, waits_for_input
-from quickfit.causes._shared.dataset_chains import parallel_call, parallel_map
 from quickfit.causes._shared.dataset_elements import steps
+from quickfit.causes._shared.map_threads import parallel_call, parallel_map
 from quickfit.code.conditions import is_for_tests
 from quickfit.code.datasets import Stage as Mapping
 from quickfit.code.datasets import chains

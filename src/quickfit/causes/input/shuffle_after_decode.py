@@ -165,6 +165,5 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
     resource="the shuffle's refill",
 )

@@ -26,12 +26,18 @@ long epoch is a small part of it and is not reported.
 
 from __future__ import annotations
 
+import ast
+
 from quickfit import units
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.dataset_chains import shuffle_first, smaller_shuffle
+from quickfit.causes._shared.dataset_chains import shuffle_first
 from quickfit.causes._shared.own_example import with_own_sizes
+from quickfit.code.datasets import chain_at
+from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Symptom
+from quickfit.code.scopes import only_binding, reads_in_file, value_of_statement
+from quickfit.code.syntax import argument
+from quickfit.findings import MIN_GAIN, Change, Edit, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -157,13 +163,41 @@ def show_shuffle_fill(scene: Scene) -> Reason | None:
     )
 
 
+def smaller_shuffle(module: Module, line: int, *, size: int) -> Change | None:
+    """Return the change that lets the shuffle at a line hold at most `size` elements."""
+    found = chain_at(module, line, "shuffle")
+    given = argument(found[0].steps[found[1]].call, "buffer_size", 0) if found else None
+    if given is None or (isinstance(given, ast.Constant) and given.value in range(size + 1)):
+        return None
+    return Change(
+        "Hold a few batches in the shuffle",
+        FixClass.MAY_CHANGE_RESULTS,
+        (_with_less(module, given, f"{size:_}"),),
+        "A smaller buffer mixes less: data sorted by class needs a shuffle of its files too.",
+    )
+
+
+def _with_less(module: Module, given: ast.expr, size: str) -> Edit:
+    if _is_number(given):
+        return module.replace(given, size)
+    if isinstance(given, ast.Name):
+        statement = only_binding(module, given)
+        value = value_of_statement(statement) if statement is not None else None
+        if value is not None and _is_number(value) and len(reads_in_file(module, given.id)) == 1:
+            return module.replace(value, size)
+    return module.replace(given, f"min({module.code(given)}, {size})")
+
+
+def _is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and type(value.value) is int
+
+
 CAUSE = Cause(
     title="A shuffle takes in too much before it gives anything",
     symptom=Symptom.SLOW,
     detect=detect,
     fix=fix,
     changes=changes,
-    counts_start=True,
     resource="the shuffle's refill",
     live=(Mechanism(show_shuffle_fill, Proof.FILLING),),
 )

@@ -31,9 +31,9 @@ busy and this stays silent. A read that does not come back at all is `slow-stora
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, advice, waiting, waits_for_input
+from quickfit.causes._cause import Cause, waiting, waits_for_input
 from quickfit.errors import SignalMissing
-from quickfit.findings import Evidence, Finding, Fix, Location, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
@@ -136,15 +136,10 @@ def _reading_place(stages: list[Stage]) -> Location | None:
     return slowest.location if slowest is not None else None
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to bring the data near."""
-    return advice(__doc__ or "", "Copy the data to a disk of this machine, or pack it")
-
-
 CAUSE = Cause(
     title="The input waits for a network or FUSE file system",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix("Copy the data to a disk of this machine, or pack it", FixClass.SHOW_ONLY),
     resource="a file system that is far away",
 )

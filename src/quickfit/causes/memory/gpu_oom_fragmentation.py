@@ -26,7 +26,7 @@ nothing is reported for it. Another program on the same GPU leaves less memory t
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example, running_out
+from quickfit.causes._cause import Cause, running_out
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
@@ -68,19 +68,13 @@ def _summary(memory: DeviceMemory, is_failed: bool) -> str:
     return "the GPU's memory is nearly full, and its allocator cleans up again and again"
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show the other allocator."""
-    return Fix(
-        title="Use the allocator of CUDA, or a smaller batch",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Set it before TensorFlow is imported.",
-    )
-
-
 CAUSE = Cause(
     title="The GPU's memory is full or in pieces",
     symptom=Symptom.MEMORY,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Use the allocator of CUDA, or a smaller batch",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="Set it before TensorFlow is imported.",
+    ),
 )

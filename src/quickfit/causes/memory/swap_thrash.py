@@ -24,7 +24,7 @@ without pages that move and steps that wait for them.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
@@ -95,15 +95,6 @@ def _evidence(signals: Signals, machine: MachineUse) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say what takes memory."""
-    return Fix(
-        title="Hold less in memory at once, or stop what else takes it",
-        kind=FixClass.SHOW_ONLY,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
 def show_swapping(scene: Scene) -> Reason | None:
     """Tell of a run whose memory lies in swap."""
     machine = scene.machine
@@ -128,6 +119,8 @@ CAUSE = Cause(
     title="The machine swaps while steps wait",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Hold less in memory at once, or stop what else takes it", kind=FixClass.SHOW_ONLY
+    ),
     live=(Mechanism(show_swapping, Proof.WAITING),),
 )

@@ -37,7 +37,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quickfit.causes._cause import Cause, example, running_out
+from quickfit.causes._cause import Cause, running_out
 from quickfit.causes._shared.train_loops.steps_in_text import COMPILES, compiles, is_over_dataset
 from quickfit.code.conditions import is_for_tests, never_runs
 from quickfit.code.keras_models import is_model
@@ -120,16 +120,6 @@ def _of_graph(signals: Signals, leak: Leak) -> Finding | None:
     where = line.location if line is not None else signals.loop.location
     summary = "a graph is added to in every step"
     return running_out(leak.exhaustion(), summary, where, *leak.evidence(), more)
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to call a function with one signature."""
-    return Fix(
-        title="Call the function with tensors of a few shapes, and define it once",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Graphs that are kept already go with the function object that holds them.",
-    )
 
 
 # One for each of a few models or settings is meant so.
@@ -302,5 +292,9 @@ CAUSE = Cause(
     symptom=Symptom.MEMORY,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title="Call the function with tensors of a few shapes, and define it once",
+        kind=FixClass.SAME_RESULTS,
+        note="Graphs that are kept already go with the function object that holds them.",
+    ),
 )

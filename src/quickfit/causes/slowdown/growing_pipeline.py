@@ -32,7 +32,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.drift_places import certain, cost_share, gain, guilty, ruled_out, slower
@@ -71,16 +71,6 @@ def detect(signals: Signals) -> Finding | None:
         claims=("input_wait", "epoch_start", "step"),
         not_found=ruled_out(slow),
         is_of_whole=slow.unit == "epoch",
-    )
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to build the pipeline once."""
-    return Fix(
-        title="Build the pipeline once, before the loop, under a name of its own",
-        kind=FixClass.REPAIRS,
-        example=example(__doc__ or "", "Use instead"),
-        note="The data was changed once more in every round; what the model learns changes.",
     )
 
 
@@ -126,5 +116,9 @@ CAUSE = Cause(
     title="A dataset is wrapped again and again",
     symptom=Symptom.SLOWING_DOWN,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Build the pipeline once, before the loop, under a name of its own",
+        kind=FixClass.REPAIRS,
+        note="The data was changed once more in every round; what the model learns changes.",
+    ),
 )

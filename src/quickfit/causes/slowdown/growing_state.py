@@ -27,7 +27,7 @@ batches, a busier machine and code between the steps are looked at first.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
 from quickfit.signals.drift import Slowdown
@@ -65,19 +65,13 @@ def _size(state: Holder, signals: Signals) -> Evidence:
     return Evidence(f"in the {state.kind} `{state.name}`", looks[-1], "bytes", what)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Say how to keep what a step computes with at one size."""
-    return Fix(
-        title="Give it a fixed size, and write over the oldest entries",
-        kind=FixClass.SHOW_ONLY,
-        example=example(__doc__ or "", "Use instead"),
-        note="How many of the last entries a step needs is yours to say.",
-    )
-
-
 CAUSE = Cause(
     title="What the step computes with grows",
     symptom=Symptom.SLOWING_DOWN,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Give it a fixed size, and write over the oldest entries",
+        kind=FixClass.SHOW_ONLY,
+        note="How many of the last entries a step needs is yours to say.",
+    ),
 )

@@ -48,12 +48,12 @@ from __future__ import annotations
 
 import re
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.code.lines import (
     is_loop_header,
     loop_inside,
 )
-from quickfit.findings import Evidence, Finding, Fix, Gain, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Gain, Symptom
 from quickfit.liveness.phases import making_thread
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -91,11 +91,6 @@ def _empty(found: Emptiness) -> Finding:
         # Another part of the script did train.
         is_past=found.steps > 0,
     )
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to notice that there is nothing."""
-    return advice(__doc__ or "", "Raise an error where the list of the data is made")
 
 
 def show_empty_loop(scene: Scene) -> Reason | None:
@@ -155,7 +150,7 @@ CAUSE = Cause(
     title="There is no data",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Raise an error where the list of the data is made", FixClass.SHOW_ONLY),
     live=(
         Mechanism(show_empty_loop, Proof.COUNTED),
         Mechanism(show_all_filtered, Proof.COUNTED),

@@ -44,8 +44,8 @@ single worker that is not in a futex rules it out, and so does anything that is 
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.causes._cause import Cause, silence_finding
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness.phases import waiting_input
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Child, Scene
@@ -59,11 +59,6 @@ MIN_AGE_S = 4.0
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "fork-deadlock")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to have workers without a fork."""
-    return advice(__doc__ or "", "Use threads or tf.data, or start the workers by spawn")
 
 
 def show_hung_workers(scene: Scene) -> Reason | None:
@@ -111,6 +106,6 @@ CAUSE = Cause(
     title="Forked workers wait for a lock for ever",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Use threads or tf.data, or start the workers by spawn", FixClass.SHOW_ONLY),
     live=(Mechanism(show_hung_workers, Proof.NAMED),),
 )

@@ -56,7 +56,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.causes._shared.generators import goes_round_on
 from quickfit.causes._shared.swallowed import Skip, head, is_for_training, skips, tells, written
 from quickfit.code.lines import (
@@ -101,13 +101,6 @@ MIN_STILL_S = 2.0
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "generator-never-yields")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to let an input fail instead of waiting."""
-    return advice(
-        __doc__ or "", "Let the input fail: count what is skipped, and give waits a timeout"
-    )
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -417,7 +410,9 @@ CAUSE = Cause(
     symptom=Symptom.STUCK,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        "Let the input fail: count what is skipped, and give waits a timeout", FixClass.SHOW_ONLY
+    ),
     live=(
         Mechanism(show_swallowed_errors, Proof.EXCEPTIONS),
         Mechanism(show_silent_generator, Proof.SILENCE),

@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import re
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.code.lines import held_names, lines_taking
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Frame, Scene, Thread
 from quickfit.liveness.waiting import line_text, stands_still, still
@@ -48,11 +48,6 @@ _WAITS_FOR_LOCK = ("futex",)
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "held-lock")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to give a lock back on every path."""
-    return advice(__doc__ or "", "Give the lock back on every path, and take locks in one order")
 
 
 def show_held_lock(scene: Scene) -> Reason | None:
@@ -152,6 +147,6 @@ CAUSE = Cause(
     title="A thread waits for a lock that another one holds",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Give the lock back on every path, and take locks in one order", FixClass.SHOW_ONLY),
     live=(Mechanism(show_held_lock, Proof.WAITING),),
 )

@@ -32,7 +32,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.causes._shared.generators import Endless, endless_input
 from quickfit.code.calls import unpack_keyword_dicts
 from quickfit.code.keras_models import Feed, feeds, fittings, is_missing
@@ -67,11 +67,6 @@ ENDLESS = -1
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "infinite-input-no-steps")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to let an epoch end."""
-    return advice(__doc__ or "", "Say how many batches an epoch, or a validation, has")
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
@@ -242,6 +237,6 @@ CAUSE = Cause(
     symptom=Symptom.STUCK,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix("Say how many batches an epoch, or a validation, has", FixClass.SHOW_ONLY),
     live=(Mechanism(show_endless_epoch, Proof.COUNTED, is_told_of_moving_runs=True),),
 )

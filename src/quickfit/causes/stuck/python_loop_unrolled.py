@@ -37,9 +37,9 @@ then. The trace ends by itself: it is told as slow to start, not as stuck.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.code.lines import loop_around
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
@@ -52,11 +52,6 @@ MIN_TRACING_S = 10.0
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "python-loop-unrolled")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show a loop that stays a loop."""
-    return advice(__doc__ or "", "Loop over a tensor instead of a Python range")
 
 
 def show_unrolled_loop(scene: Scene) -> Reason | None:
@@ -89,6 +84,6 @@ CAUSE = Cause(
     title="A Python loop is unrolled into a huge graph",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Loop over a tensor instead of a Python range", FixClass.SHOW_ONLY),
     live=(Mechanism(show_unrolled_loop, Proof.COUNTED),),
 )

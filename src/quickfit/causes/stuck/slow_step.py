@@ -25,8 +25,8 @@ it uses the CPU. A step that stands still without using it is not called slow.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.causes._cause import Cause, silence_finding
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness import phases
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
@@ -40,11 +40,6 @@ MIN_STILL_S = 5.0
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "slow-step")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to make a step shorter."""
-    return advice(__doc__ or "", "Make the work of one step smaller, or wait")
 
 
 def show_slow_step(scene: Scene) -> Reason | None:
@@ -77,6 +72,6 @@ CAUSE = Cause(
     title="Not stuck: one step takes long",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Make the work of one step smaller, or wait", FixClass.SHOW_ONLY),
     live=(Mechanism(show_slow_step, Proof.ELIMINATION),),
 )

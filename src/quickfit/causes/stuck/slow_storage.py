@@ -32,8 +32,8 @@ the same from the disk's side and is told apart by the pages that go in and out.
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Evidence, Finding, Fix, Symptom
+from quickfit.causes._cause import Cause, silence_finding
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene, Thread
 from quickfit.liveness.system import STDIN
@@ -51,11 +51,6 @@ _NAMELESS = ("pipe:", "socket:", "anon_inode:", "/dev/")
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "slow-storage")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to bring the data near."""
-    return advice(__doc__ or "", "Copy the data to a local disk once, packed into few files")
 
 
 def show_slow_read(scene: Scene) -> Reason | None:
@@ -115,6 +110,6 @@ CAUSE = Cause(
     title="Reading the data does not come back",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Copy the data to a local disk once, packed into few files", FixClass.SHOW_ONLY),
     live=(Mechanism(show_slow_read, Proof.READING),),
 )

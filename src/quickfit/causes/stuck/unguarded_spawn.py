@@ -37,9 +37,9 @@ guarded by `__name__`, or asks `parent_process` or `current_process`, nothing is
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.code.lines import is_guarded, line_above
-from quickfit.findings import Evidence, Finding, Fix, Location, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Frame, Scene
 from quickfit.signals import Signals
@@ -54,11 +54,6 @@ YOUNG_S = 6.0
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "unguarded-spawn")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show the guard that a script with spawned workers needs."""
-    return advice(__doc__ or "", 'Put what the script does below `if __name__ == "__main__":`')
 
 
 def show_script_run_again(scene: Scene) -> Reason | None:
@@ -109,6 +104,6 @@ CAUSE = Cause(
     title="Workers run the whole script again",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix('Put what the script does below `if __name__ == "__main__":`', FixClass.SHOW_ONLY),
     live=(Mechanism(show_script_run_again, Proof.NAMED),),
 )

@@ -36,11 +36,11 @@ from __future__ import annotations
 
 import re
 
-from quickfit.causes._cause import Cause, advice, silence_finding
+from quickfit.causes._cause import Cause, silence_finding
 from quickfit.code.lines import (
     line_above,
 )
-from quickfit.findings import Evidence, Finding, Fix, Location, Symptom
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Frame, Scene
 from quickfit.liveness.system import STDIN
@@ -60,11 +60,6 @@ _PROMPT_FILES = ("/pdb.py", "/bdb.py", "/cmd.py", "/code.py", "/getpass.py", "/f
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "waits-for-stdin")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to do without a question."""
-    return advice(__doc__ or "", "Ask only where somebody can answer")
 
 
 def show_prompt(scene: Scene) -> Reason | None:
@@ -104,6 +99,6 @@ CAUSE = Cause(
     title="The script waits for somebody to type",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Ask only where somebody can answer", FixClass.SHOW_ONLY),
     live=(Mechanism(show_prompt, Proof.NAMED),),
 )

@@ -44,8 +44,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from quickfit.causes._cause import Cause, advice, silence_finding
-from quickfit.findings import Evidence, Finding, Fix, Location, Symptom
+from quickfit.causes._cause import Cause, silence_finding
+from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
 from quickfit.liveness.reason import Mechanism, Proof, Reason
 from quickfit.liveness.scene import Scene
 from quickfit.signals import Signals
@@ -60,11 +60,6 @@ _DISTRIBUTES = ("/distribute/", "/eager/context.py", "/python/training/server_li
 def detect(signals: Signals) -> Finding | None:
     """Report what was seen while the run was quiet."""
     return silence_finding(signals, "waits-for-workers")
-
-
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how every worker of a cluster is started."""
-    return advice(__doc__ or "", "Start every worker of TF_CONFIG, or take the missing one out")
 
 
 def is_listening(address: str) -> bool | None:
@@ -176,6 +171,6 @@ CAUSE = Cause(
     title="The start waits for a worker that is not there",
     symptom=Symptom.STUCK,
     detect=detect,
-    fix=fix,
+    advice=Fix("Start every worker of TF_CONFIG, or take the missing one out", FixClass.SHOW_ONLY),
     live=(Mechanism(show_missing_workers, Proof.NAMED),),
 )

@@ -43,13 +43,12 @@ from quickfit.causes._shared.keras_objects import (
     SCALING,
     is_optimizer_value,
     is_plain,
-    receiver,
     wrapping,
 )
 from quickfit.causes._shared.mixed_precision import float16_setting, is_applied, only_applied
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import argument, name_of
+from quickfit.code.syntax import argument, name_of, receiver_of
 from quickfit.code.values import Instance, Made, Routine, Value
 from quickfit.code.versions import is_version_guarded, uses_legacy_keras
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
@@ -65,7 +64,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         return
     for call in calls:
         beside = [c for c in calls if module.function(c) is module.function(call)]
-        name, owner = name_of(call.func), receiver(call)
+        name, owner = name_of(call.func), receiver_of(call)
         assert owner is not None
         yield Spotted(
             where=module.span(call),
@@ -76,7 +75,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
 
 
 def _is_gone(program: Program, module: Module, call: ast.Call) -> bool:
-    owner = receiver(call)
+    owner = receiver_of(call)
     if owner is None or is_version_guarded(module, call, "AttributeError"):
         return False
     if not any(library in module.text for library in _LIBRARIES):
@@ -115,7 +114,7 @@ def _change(program: Program, module: Module, calls: list[ast.Call]) -> Change |
 
 def _wrapped(program: Program, module: Module, calls: list[ast.Call]) -> list[Edit] | None:
     """Return the edits that let the optimizers scale; None where it cannot be written."""
-    owners = [owner for owner in map(receiver, calls) if owner is not None]
+    owners = [owner for owner in map(receiver_of, calls) if owner is not None]
     values = dict.fromkeys(v for owner in owners for v in program.values(module, owner))
     if any(isinstance(v, Made) and v.maker == SCALING for v in values):
         return []  # a plain one is inside of it, or meant to be

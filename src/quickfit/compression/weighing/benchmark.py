@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +37,7 @@ from quickfit.compression.weighing.comparison import (
     Weight,
 )
 from quickfit.errors import ModelError, UsageError
+from quickfit.lab.turns import interleave
 
 # One sample, as a person waiting for an answer has it, and a batch that keeps the cores busy.
 BATCHES = (1, 64)
@@ -244,7 +246,6 @@ def time_in_turns(
 ) -> dict[JobKey, Timing]:
     """Return how long each job takes.
 
-    Every second round goes backwards, so that a steady drift of the machine favours nobody.
     `tell` hears of each round.
 
     Raises:
@@ -255,12 +256,12 @@ def time_in_turns(
     for job in jobs.values():
         for _ in range(WARM_UPS):
             job()
-    turns: dict[JobKey, list[TimedTurn]] = {key: [] for key in jobs}
-    for number in range(rounds):
-        tell(f"round {number + 1} of {rounds}")
-        order = list(jobs) if number % 2 == 0 else list(reversed(list(jobs)))
-        for key in order:
-            turns[key].append(time_job(jobs[key], turn_s, clocks or BenchmarkClocks()))
+    clocks = clocks or BenchmarkClocks()
+    turns = interleave(
+        {key: partial(time_job, job, turn_s, clocks) for key, job in jobs.items()},
+        rounds=rounds,
+        tell=lambda number: tell(f"round {number} of {rounds}"),
+    )
     return {key: Timing(tuple(some)) for key, some in turns.items()}
 
 

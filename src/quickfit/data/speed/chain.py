@@ -10,13 +10,13 @@ import os
 import sys
 from typing import Any
 
+from quickfit.data.traced_functions import PYTHON_OPS, function_operations
 from quickfit.pipeline_model.snapshot import Operation, operation_kind
 
 # A chain longer than this is not followed to its end.
 MAX_CHAIN = 500
 _NUMBERS = ("_buffer_size", "_batch_size", "_count", "_num_shards", "_num_parallel_calls")
 _FUNCTIONS = ("_map_func", "_predicate", "_scan_func", "_reduce_func", "_key_func")
-_PYTHON_OPS = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 # The functions that `from_generator` makes around the user's generator close over these names.
 _GENERATOR_FUNCTION, _GENERATOR_STATE = "get_iterator_id_fn", "generator_state"
 # Operations of which one element is a batch, and those that take batches apart.
@@ -107,7 +107,7 @@ def _dataset_facts(dataset: Any) -> dict[str, Any]:
     wrapper = next((getattr(dataset, n) for n in _FUNCTIONS if hasattr(dataset, n)), None)
     function = getattr(wrapper, "_func", None)
     if function is not None:
-        facts |= _function_facts(function) | _graph_facts(wrapper)
+        facts |= function_facts(function) | _graph_facts(wrapper)
     return facts
 
 
@@ -122,7 +122,8 @@ def _constant_number(value: Any) -> int | None:
         return None
 
 
-def _function_facts(function: Any) -> dict[str, Any]:
+def function_facts(function: Any) -> dict[str, Any]:
+    """Return the name and place of a function, or of the generator behind it."""
     generator = _generator_of(function)
     if generator is not None:
         return {"from_generator": True, **function_name_facts(generator)}
@@ -167,23 +168,16 @@ def _is_installed(file: str) -> bool:
 
 def _graph_facts(wrapper: Any) -> dict[str, Any]:
     """Return whether a function runs Python, keeps state, or hands on what it is given."""
-    graph = getattr(getattr(wrapper, "function", None), "graph", None)
-    if graph is None:  # it was never traced
+    operations = function_operations(wrapper)
+    if operations is None:  # it was never traced
         return {}
-    operations = [op for part in _with_inner(graph) for op in part.get_operations()]
+    graph = wrapper.function.graph
     made = [_source_of(output) for output in graph.outputs]
     return {
-        "runs_python": any(op.type in _PYTHON_OPS for op in operations),
+        "runs_python": any(op.type in PYTHON_OPS for op in operations),
         "is_stateful": any(op.op_def.is_stateful for op in operations if op.op_def),
         "is_identity": made == [tensor.op for tensor in graph.inputs],
     }
-
-
-def _with_inner(graph: Any) -> list[Any]:
-    """Return a graph and those of the functions that it calls."""
-    named = getattr(graph, "_functions", None) or {}
-    inner = (getattr(function, "graph", None) for function in named.values())
-    return [graph, *(part for part in inner if part is not None)]
 
 
 def _source_of(tensor: Any) -> Any:

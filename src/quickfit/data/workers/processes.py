@@ -9,7 +9,6 @@ import json
 import os
 import select
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -20,11 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quickfit.data.interrupts import (
-    UnnoticedInterrupts,
-    hold_interrupts_back,
-    let_interrupts_through,
-)
+from quickfit.data.interrupts import UnnoticedInterrupts
 from quickfit.data.workers.arrays import (
     Array,
     BatchBuffers,
@@ -51,6 +46,7 @@ from quickfit.data.workers.messages import (
 )
 from quickfit.data.workers.worker import FirstLook, FirstResult
 from quickfit.errors import PipelineError
+from quickfit.lab.child import Child, ChildOptions, python_interpreter
 
 # A worker with nothing to do ends at once when asked; one that does not is made to.
 _GRACE_S = 1.0
@@ -79,7 +75,7 @@ class WorkerProcess:
     """A process of the pool and the socket to it."""
 
     number: int
-    process: subprocess.Popen[bytes]
+    child: Child
     socket: socket.socket
     reader: ReplyReader = field(default_factory=ReplyReader)
 
@@ -153,14 +149,11 @@ class PoolResources:
         until_s = time.monotonic() + _GRACE_S
         for worker in self.workers:
             if self.board.item_of(worker.number) != NO_TASK:
-                worker.process.kill()
+                worker.child.end()
             worker.socket.close()
         for worker in self.workers:
-            try:
-                worker.process.wait(timeout=max(0.0, until_s - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                worker.process.wait()
+            worker.child.wait(max(0.0, until_s - time.monotonic()))
+            worker.child.end()
 
     def _pipe(self) -> tuple[int, int]:
         ends = os.pipe()
@@ -294,16 +287,13 @@ class ProcessPool:
 
     def _look_for_the_dead(self) -> None:
         for worker in self._held.workers:
-            if worker.process.poll() is not None:
+            if worker.child.has_ended:
                 raise self._worker_death(worker)
 
     def _worker_death(self, worker: WorkerProcess) -> WorkerDied:
-        try:
-            code = worker.process.wait(timeout=_LOOK_MS / 1000)
-        except subprocess.TimeoutExpired:  # the user's code closed our socket
-            worker.process.kill()
-            code = worker.process.wait()
-        return WorkerDied(self._board.item_of(worker.number), worker.process.pid, code)
+        worker.child.wait(_LOOK_MS / 1000)
+        code = worker.child.end()  # the user's code may have closed our socket
+        return WorkerDied(self._board.item_of(worker.number), worker.child.pid, code or 0)
 
     def _send_backlog(self) -> None:
         if self.is_closed:
@@ -319,15 +309,14 @@ class ProcessPool:
         ours, theirs = socket.socketpair()
         with theirs:
             shared = (theirs.fileno(), *self._held.shared, *(s.descriptor for s in self.slots))
-            command = [*_interpreter_command(), str(Path(__file__).with_name("boot.py"))]
-            before = hold_interrupts_back()
+            boot = str(Path(__file__).with_name("boot.py"))
+            options = ChildOptions(
+                env={**_ENVIRONMENT, **os.environ, **_HIDDEN_GPUS},
+                pass_fds=shared,
+                own_session=False,
+            )
             try:
-                process = subprocess.Popen(
-                    [*command, str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    pass_fds=shared,
-                    env={**_ENVIRONMENT, **os.environ, **_HIDDEN_GPUS},
-                )
+                child = Child([*python_interpreter(), boot, str(theirs.fileno())], options)
             except OSError as error:
                 ours.close()
                 raise PipelineError(
@@ -335,9 +324,7 @@ class ProcessPool:
                     " With fewer workers it may: generator(..., workers=...); or use"
                     ' kind="threads"'
                 ) from None
-            finally:
-                let_interrupts_through(before)
-        worker = WorkerProcess(number, process, ours)
+        worker = WorkerProcess(number, child, ours)
         self._held.workers.append(worker)
         self._send_letter(worker, look)
         return worker
@@ -398,9 +385,3 @@ def _current_folder() -> str:
         return os.getcwd()
     except FileNotFoundError:  # it has been deleted; workers stay where they are started
         return "."
-
-
-def _interpreter_command() -> list[str]:
-    # The options of this interpreter (warnings, -X): what `multiprocessing` carries over too.
-    options: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return [sys.executable, *options, "-P"]

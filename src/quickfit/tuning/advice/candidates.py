@@ -1,19 +1,26 @@
 """The changes worth trying on a training: what may help on this machine and with this data.
 
-What is known to be useless or impossible is not tried, and the reason is told instead.
+What is known to be useless or impossible is a candidate with the reason, and is not tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quickfit import units
-from quickfit.tuning.advice.result import ChangeKind, ChangeRow, ChangeVerdict
+from quickfit.findings import Change
+from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.trials.batch_judgement import largest_batch, why_too_large
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialReady
 
+# The larger one first: where it gains nothing, the smaller one gains nothing either.
 STEPS_PER_CALL = (32, 8)
+# The smaller one first: where twice as many examples gain nothing, four times as many do not.
 BATCH_FACTORS = (2, 4)
+# A call of the train function from Python takes a millisecond or two: of steps that take longer
+# than this it is too small a part for fewer calls to gain anything.
+LONG_STEP_S = 0.1
 # What is asked for by name, and what it means.
 CHANGE_KINDS = (
     ChangeKind.XLA,
@@ -26,17 +33,21 @@ CHANGE_KINDS = (
 
 @dataclass(frozen=True)
 class ChangeCandidate:
-    """A change to try.
+    """A change to try: a setting of a built model, or an edit of a script that makes the setting.
 
     Args:
         kind: of which at most one is advised.
         name: as the table shows it.
         setting: what is changed.
+        edit: of the script's text; None of a built model.
+        reason: why it is not tried; empty where it is.
     """
 
     kind: ChangeKind
     name: str
-    setting: Setting
+    setting: Setting = field(default_factory=Setting)
+    edit: Change | None = None
+    reason: str = ""
 
 
 # Tried as well, as a fact: what a training gains whose input costs nothing.
@@ -45,7 +56,7 @@ IN_MEMORY = ChangeCandidate(ChangeKind.INPUT, "input from memory", Setting(in_me
 
 @dataclass(frozen=True)
 class TrialCircumstances:
-    """What decides which changes are worth trying.
+    """What decides which settings of a built model are worth trying.
 
     Args:
         ready: the training as it is, once it runs.
@@ -66,72 +77,52 @@ class TrialCircumstances:
     to_force: str = "--try precision"
 
 
-@dataclass(frozen=True)
-class CandidateChoice:
-    """What to try, in order of promise, and what not, with the reason."""
-
-    candidates: tuple[ChangeCandidate, ...]
-    rows: tuple[ChangeRow, ...]
-
-
 def choose_candidates(
     facts: TrialCircumstances, kinds: Collection[ChangeKind], forced: Collection[ChangeKind] = ()
-) -> CandidateChoice:
-    """Return what is worth trying of some kinds.
+) -> list[ChangeCandidate]:
+    """Return the settings of some kinds, in order of promise; what is not worth it has a reason.
 
     Args:
         facts: about the training and the machine.
         kinds: that are wanted.
         forced: kinds that are tried although the machine speaks against them.
     """
-    found: list[ChangeCandidate | ChangeRow] = []
+    found: list[ChangeCandidate] = []
     if ChangeKind.XLA in kinds:
         found.append(ChangeCandidate(ChangeKind.XLA, "XLA (jit_compile)", Setting(jit=True)))
     if ChangeKind.STEPS in kinds:
-        found += _step_candidates(facts.ready)
+        found += _step_candidates(facts.ready, is_forced=ChangeKind.STEPS in forced)
     if ChangeKind.BATCH in kinds:
         found += _batch_candidates(facts.ready)
     if ChangeKind.PRECISION in kinds or ChangeKind.PRECISION in forced:
-        found.append(_precision_candidates(facts, is_forced=ChangeKind.PRECISION in forced))
+        found.append(_precision_candidate(facts, is_forced=ChangeKind.PRECISION in forced))
     if ChangeKind.THREADS in kinds:
         found += _thread_candidates(facts.cores)
-    return _sort_candidates(facts, found)
+    return [_skip_if_present(facts, one) for one in found]
 
 
 def candidates_from_settings(
     facts: TrialCircumstances, settings: Sequence[Setting]
-) -> CandidateChoice:
-    """Return settings that somebody wants to have tried, and which of them cannot be."""
-    return _sort_candidates(facts, [_candidate_from_setting(facts.ready, one) for one in settings])
+) -> list[ChangeCandidate]:
+    """Return settings that were asked for one by one; those that cannot be tried have a reason."""
+    return [_skip_if_present(facts, _candidate_from_setting(facts.ready, one)) for one in settings]
 
 
-def _sort_candidates(
-    facts: TrialCircumstances, found: Sequence[ChangeCandidate | ChangeRow]
-) -> CandidateChoice:
-    told = [
-        _skip_if_present(facts, one) if isinstance(one, ChangeCandidate) else one for one in found
-    ]
-    candidates = tuple(one for one in told if isinstance(one, ChangeCandidate))
-    return CandidateChoice(candidates, tuple(one for one in told if isinstance(one, ChangeRow)))
-
-
-def _skip_if_present(
-    facts: TrialCircumstances, one: ChangeCandidate
-) -> ChangeCandidate | ChangeRow:
-    """Return a candidate, or that it would change nothing."""
+def _skip_if_present(facts: TrialCircumstances, one: ChangeCandidate) -> ChangeCandidate:
+    """Return a candidate; one that would change nothing has that as its reason."""
     own = {**facts.own.changed(), "batch": facts.ready.batch}
-    if any(own.get(name) != value for name, value in one.setting.changed().items()):
+    if one.reason or any(own.get(name) != value for name, value in one.setting.changed().items()):
         return one
-    return _not_tried(one.kind, one.name, one.setting, "your training has it already")
+    return replace(one, reason="your training has it already")
 
 
-def _candidate_from_setting(ready: TrialReady, setting: Setting) -> ChangeCandidate | ChangeRow:
-    kind, name = setting_kind(setting), setting_name(setting)
+def _candidate_from_setting(ready: TrialReady, setting: Setting) -> ChangeCandidate:
+    one = ChangeCandidate(setting_kind(setting), setting_name(setting), setting)
     if ready.samples is not None and (setting.batch or 0) > ready.samples:
-        return _not_tried(kind, name, setting, _few_samples(ready))
+        return replace(one, reason=_few_samples(ready))
     if not fits_epoch(setting, ready):
-        return _not_tried(kind, name, setting, _few_steps(ready, setting.batch))
-    return ChangeCandidate(kind, name, setting)
+        return replace(one, reason=_few_steps(ready, setting.batch))
+    return one
 
 
 def setting_kind(setting: Setting) -> ChangeKind:
@@ -182,51 +173,46 @@ def _few_samples(ready: TrialReady) -> str:
     return f"the data has only {units.count(samples)} sample{'s' * (samples != 1)}"
 
 
-def _step_candidates(ready: TrialReady) -> Iterator[ChangeCandidate | ChangeRow]:
+def _step_candidates(ready: TrialReady, *, is_forced: bool) -> Iterator[ChangeCandidate]:
     for count in STEPS_PER_CALL:
         setting = Setting(steps_per_execution=count)
-        name = f"{count} steps per call"
-        if fits_epoch(setting, ready):
-            yield ChangeCandidate(ChangeKind.STEPS, name, setting)
-        else:
-            yield _not_tried(ChangeKind.STEPS, name, setting, _few_steps(ready))
+        why = "" if fits_epoch(setting, ready) else _few_steps(ready)
+        if not why and ready.step_s >= LONG_STEP_S and not is_forced:
+            why = f"a step takes {units.seconds(ready.step_s)}, and a call from Python 1 to 2 ms"
+        yield ChangeCandidate(ChangeKind.STEPS, f"{count} steps per call", setting, reason=why)
 
 
-def _batch_candidates(ready: TrialReady) -> Iterator[ChangeCandidate | ChangeRow]:
+def _batch_candidates(ready: TrialReady) -> Iterator[ChangeCandidate]:
+    most = largest_batch(ready.samples, ready.batch)
     for factor in BATCH_FACTORS:
-        setting = Setting(batch=factor * ready.batch)
-        name = f"batch {setting.batch} (×{factor})"
-        if ready.samples is None or ready.samples >= factor * ready.batch:
-            yield ChangeCandidate(ChangeKind.BATCH, name, setting)
-        else:
-            yield _not_tried(ChangeKind.BATCH, name, setting, _few_samples(ready))
+        batch = factor * ready.batch
+        why = ""
+        if ready.samples is not None and batch > ready.samples:
+            why = _few_samples(ready)
+        elif ready.samples is not None and most is not None and batch > most:
+            why = why_too_large(ready.samples, batch)
+        yield ChangeCandidate(
+            ChangeKind.BATCH, f"batch {batch} (×{factor})", Setting(batch=batch), reason=why
+        )
 
 
-def _precision_candidates(
-    facts: TrialCircumstances, *, is_forced: bool
-) -> ChangeCandidate | ChangeRow:
+def _precision_candidate(facts: TrialCircumstances, *, is_forced: bool) -> ChangeCandidate:
     policy = facts.policy or facts.forced_policy
-    setting = Setting(policy=policy)
-    if facts.policy or is_forced:
-        return ChangeCandidate(ChangeKind.PRECISION, policy, setting)
     why = f"{facts.why_no_policy}; {facts.to_force} measures it all the same"
-    return _not_tried(ChangeKind.PRECISION, policy, setting, why)
+    is_tried = bool(facts.policy) or is_forced
+    return ChangeCandidate(
+        ChangeKind.PRECISION, policy, Setting(policy=policy), reason="" if is_tried else why
+    )
 
 
-def _thread_candidates(cores: int) -> Iterator[ChangeCandidate | ChangeRow]:
+def _thread_candidates(cores: int) -> Iterator[ChangeCandidate]:
     few = max(cores // 2, 1)
-    settings = (Setting(inter_threads=1), Setting(intra_threads=few))
-    for setting, name in zip(
-        settings, ("inter-op threads 1", f"intra-op threads {few}"), strict=True
+    why = "" if cores > 1 else "there is one core, and threads share it"
+    for setting, name in (
+        (Setting(inter_threads=1), "inter-op threads 1"),
+        (Setting(intra_threads=few), f"intra-op threads {few}"),
     ):
-        if cores > 1:
-            yield ChangeCandidate(ChangeKind.THREADS, name, setting)
-        else:
-            yield _not_tried(ChangeKind.THREADS, name, setting, "there is one core only")
-
-
-def _not_tried(kind: ChangeKind, name: str, setting: Setting, why: str) -> ChangeRow:
-    return ChangeRow(name, kind, ChangeVerdict.NOT_TRIED, reason=why, setting=setting.changed())
+        yield ChangeCandidate(ChangeKind.THREADS, name, setting, reason=why)
 
 
 # Through so many epochs goes the first block of a training, if they are short.
@@ -236,7 +222,7 @@ _MOST = 0.5
 
 
 def epoch_steps(ready: TrialReady, batch: int | None = None) -> int | None:
-    """Return the steps of an epoch, the last one of them may be smaller; None if nobody knows.
+    """Return the steps of an epoch, the last one of them may be smaller; None if it is not known.
 
     Args:
         ready: the training as it is.

@@ -14,7 +14,7 @@ from typing import Any
 
 from quickfit.errors import ModelError, UsageError
 from quickfit.tuning.advice.candidates import CHANGE_KINDS
-from quickfit.tuning.advice.result import ChangeKind
+from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.precision.policies import known_policy
 from quickfit.tuning.trials.feeds import ArrayFeed, as_arrays
 from quickfit.tuning.trials.saving import recipe_by_function, recipe_by_model, recipe_by_name

@@ -1,43 +1,59 @@
-"""What `advise` answers: the table, what to change, and the lines to put into a script."""
+"""What `tune` answers: the table, what to change, and the lines to put into a script."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
-from quickfit.lab.statistics import Measured
+from quickfit.tuning.advice.change_table import (
+    ChangeRow,
+    ChangeVerdict,
+    finite_number,
+    whole_bytes,
+)
 from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, TrialReady
+
+# Input that costs nothing makes a training this much faster where the input is its limit.
+INPUT_LIMIT = 1.15
 
 
 @dataclass(frozen=True)
 class TrainingBaseline:
-    """The training as it is.
+    """The training as it is; None is what is not known.
 
     Args:
         batch: samples per step.
-        samples: in the data set, or None where it does not say.
+        samples: in the data set.
         parameters: of the model.
-        samples_per_s: how fast it trains; None where that was not measured.
-        step_s: one step; None likewise.
+        samples_per_s: how fast it trains.
+        step_s: one step.
         peak_bytes: the most memory it held.
-        learned: its loss before and after some samples, where that was asked for.
+        learned: its loss before and after some samples.
+        start_s: from the start of the process to its first step.
+        steps_left: steps that are still to be trained.
     """
 
-    batch: int
-    samples: int | None
-    parameters: int
-    samples_per_s: float | None
-    step_s: float | None
-    peak_bytes: float
+    batch: int | None = None
+    samples: int | None = None
+    parameters: int | None = None
+    samples_per_s: float | None = None
+    step_s: float | None = None
+    peak_bytes: float | None = None
     learned: TrialLearned | None = None
+    start_s: float | None = None
+    steps_left: int | None = None
 
     @classmethod
     def of(
-        cls, ready: TrialReady, blocks: Sequence[TrialBlock], learned: TrialLearned | None
+        cls,
+        ready: TrialReady,
+        blocks: Sequence[TrialBlock],
+        learned: TrialLearned | None,
+        *,
+        start_s: float | None = None,
+        steps_left: int | None = None,
     ) -> TrainingBaseline:
         """Return what a training has answered in all rounds."""
         paces_s = [block.wall_s / block.samples for block in blocks if block.samples]
@@ -52,6 +68,8 @@ class TrainingBaseline:
             sample_s * ready.batch if sample_s else None,
             peak,
             learned,
+            start_s,
+            steps_left,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -69,6 +87,8 @@ class TrainingBaseline:
                 "before": finite_number(self.learned.before),
                 "after": finite_number(self.learned.after),
             },
+            "start_s": finite_number(self.start_s),
+            "steps_left": self.steps_left,
         }
 
 
@@ -83,12 +103,16 @@ class Advice:
         rows: every change with its verdict.
         chosen: the row that is advised in the end, or None.
         input_gain: how much faster it trains when its input costs nothing.
+        is_input_bound: it waits for its input, so that a faster step gains little.
+        input_note: what that means, in words; empty where the input is not the limit.
+        loss_note: what the losses in the table are.
         notes: what else to know.
         took_s: how long all of it took.
-        is_interrupted: whether somebody ended it early.
+        is_interrupted: it was ended early.
         deciding_budget_s: about the budget that decides what was left open; None where nothing was.
-        input_hint: how to find out where the time of the input goes.
-        is_command: whether hints name options of the command line, or arguments in Python.
+        deciding_words: how to ask for that.
+        patch: the edit of a script that makes the change; empty of a built model.
+        patch_notes: what to know about that edit.
     """
 
     target: str
@@ -96,13 +120,17 @@ class Advice:
     baseline: TrainingBaseline
     rows: tuple[ChangeRow, ...]
     chosen: ChangeRow | None = None
-    input_gain: Measured | None = None
+    input_gain: float | None = None
+    is_input_bound: bool = False
+    input_note: str = ""
+    loss_note: str = ""
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
     is_interrupted: bool = False
     deciding_budget_s: float | None = None
-    input_hint: str = ""
-    is_command: bool = False
+    deciding_words: str = ""
+    patch: str = ""
+    patch_notes: tuple[str, ...] = ()
 
     @property
     def setting(self) -> Setting:
@@ -112,12 +140,15 @@ class Advice:
     @property
     def lines(self) -> tuple[str, ...]:
         """The lines to put into the script; none where nothing helps."""
-        return script_lines(self.setting)
+        if not self.patch:
+            return script_lines(self.setting)
+        lines = [line for line in self.patch.splitlines() if not line.startswith("+++ ")]
+        return tuple(line[1:].strip() for line in lines if line.startswith("+"))
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about these lines."""
-        return setting_remarks(self.setting, self.baseline.batch)
+        return self.patch_notes or setting_remarks(self.setting, self.baseline.batch)
 
     @property
     def undecided(self) -> tuple[ChangeRow, ...]:
@@ -126,12 +157,19 @@ class Advice:
         return tuple(sorted(rows, key=lambda row: -(row.gain.mean if row.gain else 0.0)))
 
     @property
-    def is_input_bound(self) -> bool:
-        """Whether it waits for its input, so that a faster step gains little."""
-        gain = self.input_gain
-        if gain is None or gain.mean < INPUT_LIMIT:
-            return False
-        return gain.pairs == 1 or gain.low >= 1.0
+    def whole_gain(self) -> float | None:
+        """How much faster the whole training is, from its start; None where that is not known.
+
+        A change makes steps faster, and nothing that comes before the first of them.
+        """
+        base, row = self.baseline, self.chosen
+        if row is None or row.gain is None or not base.start_s or not base.step_s:
+            return None
+        if not base.steps_left:
+            return None
+        steps_s = base.steps_left * base.step_s
+        after_s = base.start_s + (row.compile_s or 0.0) + steps_s / row.gain.mean
+        return (base.start_s + steps_s) / after_s
 
     def __repr__(self) -> str:
         from quickfit.tuning.advice.report import advice_text
@@ -140,7 +178,6 @@ class Advice:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values, for a file or a program."""
-        gain = self.input_gain
         return {
             "target": self.target,
             "device": self.device,
@@ -150,144 +187,15 @@ class Advice:
             "setting": self.chosen.setting if self.chosen else {},
             "lines": list(self.lines),
             "remarks": list(self.remarks),
+            "whole_gain": finite_number(self.whole_gain),
+            "patch": self.patch,
             "is_input_bound": self.is_input_bound,
-            "input_gain": finite_number(gain.mean) if gain else None,
-            "notes": list(self.notes),
+            "input_gain": finite_number(self.input_gain),
+            "notes": [*([self.input_note] if self.input_note else []), *self.notes],
             "deciding_budget_s": finite_number(self.deciding_budget_s),
             "took_s": self.took_s,
             "is_interrupted": self.is_interrupted,
         }
-
-
-# Input that costs nothing makes a training this much faster where the input is its limit.
-INPUT_LIMIT = 1.15
-
-
-class ChangeVerdict(StrEnum):
-    """What came of trying a change."""
-
-    ADVISED = "advised"
-    NO_GAIN = "no gain"
-    SLOWER = "slower"
-    OUTDONE = "outdone"
-    LEARNS_LESS = "learns less"
-    FAILED = "failed"
-    NOT_DECIDED = "not decided"
-    NOT_TRIED = "not tried"
-
-
-class ChangeKind(StrEnum):
-    """The kinds of changes; of each kind one at most is advised."""
-
-    XLA = "xla"
-    STEPS = "steps"
-    BATCH = "batch"
-    PRECISION = "precision"
-    THREADS = "threads"
-    TOGETHER = "together"
-    INPUT = "input"
-
-
-@dataclass(frozen=True)
-class LossChange:
-    """The loss on the same samples, before and after training on so many.
-
-    Args:
-        samples: trained on, equally many for every change.
-        before: with the first weights.
-        after: with the change.
-        unchanged: after the same samples without it.
-    """
-
-    samples: int
-    before: float
-    after: float
-    unchanged: float
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether it is clearly worse than without the change: by a tenth, or not a number."""
-        if not math.isfinite(self.after):
-            return math.isfinite(self.unchanged)
-        return self.after > self.unchanged + max(0.1 * abs(self.unchanged), 1e-6)
-
-
-@dataclass(frozen=True)
-class ChangeRow:
-    """One change, and what is known of it; `None` is what nobody has measured.
-
-    Args:
-        name: of the change, as the table shows it.
-        kind: of which at most one is advised.
-        verdict: what came of it.
-        gain: how many times as many samples per second, over pairs.
-        cpu: CPU time of a sample, as a multiple of what it was.
-        peak_bytes: the most memory that the training held.
-        more_bytes: how much more that is than without the change.
-        compile_s: how much longer the first call took.
-        pays_after: how many of the user's steps make up for that; 0 is at once.
-        loss: after equally many samples.
-        reason: for the verdict, in words.
-        setting: what was changed, by name.
-    """
-
-    name: str
-    kind: ChangeKind
-    verdict: ChangeVerdict
-    gain: Measured | None = None
-    cpu: float | None = None
-    peak_bytes: float | None = None
-    more_bytes: float | None = None
-    compile_s: float | None = None
-    pays_after: int | None = None
-    loss: LossChange | None = None
-    reason: str = ""
-    setting: dict[str, Any] = field(default_factory=dict)  # values of any plain type
-
-    @property
-    def is_advised(self) -> bool:
-        """Whether it is worth having."""
-        return self.verdict is ChangeVerdict.ADVISED
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain values; what is not a finite number is None."""
-        gain = self.gain
-        return {
-            "change": self.name,
-            "kind": self.kind.value,
-            "setting": self.setting,
-            "verdict": self.verdict.value,
-            "reason": self.reason,
-            "gain": gain
-            and {
-                "low": finite_number(gain.low) or None,
-                "mean": finite_number(gain.mean),
-                "high": finite_number(gain.high),
-                "pairs": gain.pairs,
-            },
-            "cpu_ratio": finite_number(self.cpu),
-            "peak_bytes": whole_bytes(self.peak_bytes),
-            "more_bytes": whole_bytes(self.more_bytes),
-            "compile_s": finite_number(self.compile_s),
-            "pays_after_steps": self.pays_after,
-            "loss": self.loss
-            and {
-                "samples": self.loss.samples,
-                "before": finite_number(self.loss.before),
-                "after": finite_number(self.loss.after),
-                "unchanged": finite_number(self.loss.unchanged),
-            },
-        }
-
-
-def finite_number(value: float | None) -> float | None:
-    """Return a number that JSON can hold."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def whole_bytes(value: float | None) -> int | None:
-    """Return a number of bytes that JSON can hold."""
-    return round(value) if value is not None and math.isfinite(value) else None
 
 
 _THREADS = "tf.config.threading.set_{}_op_parallelism_threads({})"
@@ -320,7 +228,7 @@ def _compile_arguments(setting: Setting) -> Iterator[str]:
         yield f"steps_per_execution={setting.steps_per_execution}"
 
 
-def setting_remarks(setting: Setting, batch: int) -> tuple[str, ...]:
+def setting_remarks(setting: Setting, batch: int | None) -> tuple[str, ...]:
     """Return what whoever takes a setting over should know.
 
     Args:
@@ -330,8 +238,8 @@ def setting_remarks(setting: Setting, batch: int) -> tuple[str, ...]:
     return tuple(_setting_remarks(setting, batch))
 
 
-def _setting_remarks(setting: Setting, batch: int) -> Iterator[str]:
-    if setting.batch is not None:
+def _setting_remarks(setting: Setting, batch: int | None) -> Iterator[str]:
+    if setting.batch is not None and batch is not None:
         factor = setting.batch / batch
         yield (
             f"Batch {setting.batch} takes {factor:g} times fewer steps per epoch. quickfit does"

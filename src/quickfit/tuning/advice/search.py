@@ -1,227 +1,254 @@
-"""Finds the changes that are worth having: rounds of trials within a budget.
+"""Finds the changes that are worth having: candidates, trials in turns, a verdict, in one budget.
 
 Every candidate is tried alone. One that is slower in its first pair is left at that; the others
 get fresh processes and more pairs, as long as they may still turn out to be a gain. The winners
 are then tried together, beside the best of them alone.
+
+Candidates are settings of a built model or edits of a script; a bench measures them. What the
+search knows of a bench is how long its rounds take, and what it has measured by now.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
 from quickfit.tuning.advice.result import INPUT_LIMIT
-from quickfit.tuning.advice.rounds import (
-    MIN_BLOCK_STEPS,
-    NO_SLOWER,
-    ROUND_BLOCK_S,
-    ROUND_TURNS,
-    BaselineFailed,
-    LossComparison,
-    RoundResult,
-    StartedTrial,
-    TrialMachine,
-    TrialPair,
-    TrialRound,
-)
 from quickfit.tuning.advice.verdicts import (
-    MAX_PAIRS,
-    MIN_PAIRS,
+    INTERRUPTED,
+    LATE,
     NEARLY,
+    USUAL_PAIRS,
     AdviceChoice,
+    Measurement,
     TriedCandidate,
-    join_winners,
 )
-from quickfit.tuning.trials.settings import Setting, TrialBlock, TrialLearned, TrialReady
 
+# A candidate that is slower in its first pair is not measured again, nor asked what it learns.
+NO_SLOWER = 1.0
 # A first pair on a busy machine may be so far off, where the CPU time of a sample says otherwise.
 BUSY_NO_SLOWER, LESS_CPU = 0.8, 0.9
 # The share of the time left that the first round may take: two more follow, and the winners.
 FIRST_SHARE = 0.45
 
 
-class AdviceSearch:
-    """Tries candidates and keeps what was measured.
+@dataclass(frozen=True)
+class RoundPlan:
+    """One round of trials.
 
     Args:
-        machine: where trials run.
+        candidates: to be measured beside the training as it is.
+        number: of the round, for these candidates.
+        learners: those whose loss is to be compared.
+        begun: how many candidates were tried before these, and
+        total: how many there are in all, for whoever watches.
+        is_together: the winners are tried together.
+    """
+
+    candidates: tuple[ChangeCandidate, ...]
+    number: int = 1
+    learners: frozenset[ChangeCandidate] = frozenset()
+    begun: int = 0
+    total: int = 0
+    is_together: bool = False
+
+
+class TrialBench(Protocol):
+    """Where candidates are measured."""
+
+    budget: Budget
+    # Over all rounds so far.
+    measured: dict[ChangeCandidate, Measurement]
+    failures: dict[ChangeCandidate, str]
+    # Why candidates were not measured that were begun, or must not be.
+    refusals: dict[ChangeCandidate, str]
+    # Why it ended before the budget was over; empty where it did not.
+    ended: str
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds a candidate needs that is a gain."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other programs take part of the machine."""
+
+    @property
+    def begin_s(self) -> float:
+        """The least time in which another candidate is begun."""
+
+    def round_s(self, candidates: int) -> float:
+        """Return how long a round of so many candidates takes."""
+
+    def room(self, seconds: float) -> int:
+        """Return how many candidates there is memory for, and time in so many seconds."""
+
+    def measure(self, plan: RoundPlan) -> bool:
+        """Measure one round; tell whether there is time to go on.
+
+        Raises:
+            KeyboardInterrupt: it was interrupted; `measured` has what is known by then.
+        """
+
+    def join(self, winners: Sequence[ChangeCandidate]) -> ChangeCandidate | None:
+        """Return winners in one, the best of them first; None where that is one only."""
+
+
+class CandidateSearch:
+    """Tries candidates on a bench.
+
+    Args:
+        bench: where they are measured.
         steps_left: how many steps the user still has to train, where that is known.
     """
 
-    def __init__(self, machine: TrialMachine, *, steps_left: int | None = None) -> None:
-        self._machine = machine
-        self._base: StartedTrial | None = None
-        self._pace = RoundPace(0.0)
-        # How many processes fit into memory at the same time.
-        self.room = 2
-        self.found = AdviceChoice(steps_left)
-        self.notes: list[str] = []
-        # All blocks of the training as it is.
-        self.blocks: list[TrialBlock] = []
-        self.unchanged: TrialLearned | None = None
-        # One block of it, before anything is tried.
-        self.first_block: TrialBlock | None = None
+    def __init__(self, bench: TrialBench, *, steps_left: int | None = None) -> None:
+        self._bench = bench
+        self.choice = AdviceChoice(steps_left)
 
-    def begin(self) -> TrialReady:
-        """Start the training as it is; what it answers decides which candidates there are.
+    def run(self, candidates: Sequence[ChangeCandidate]) -> bool:
+        """Try candidates alone and the winners together; tell whether that was interrupted.
 
-        Raises:
-            BaselineFailed: it does not run.
-            OutOfTime: it does not run within the budget.
+        What was measured before an interrupt counts.
         """
-        left_s = self._machine.budget.left_s
-        self._machine.tell("starting your training as it is")
-        self._base = StartedTrial(self._machine.make(Setting()), "as it is")
-        self._base.begin()
-        self._base.wait(self._machine)
-        self.ready = self._base.ready()
-        start_s = left_s - self._machine.budget.left_s
-        self.first_block = self._base.block(self._machine)
-        self._base.ready()  # it may have failed in its block
-        self._pace = first_round_pace(start_s, self._base.side.step_s, self._machine.starts)
-        return self.ready
-
-    @property
-    def budget(self) -> Budget:
-        """The time for everything."""
-        return self._machine.budget
-
-    def close(self) -> None:
-        """End the training as it is, where no round has done so."""
-        if self._base is not None:
-            self.blocks += self._base.side.blocks
-            self._base.trial.close()
-            self._base = None
+        self.choice.add(candidates)
+        try:
+            self.try_alone([one for one in candidates if not one.reason])
+            self.try_together()
+        except KeyboardInterrupt:
+            self.choice.ended = INTERRUPTED
+            return True
+        return False
 
     def needed_s(self, candidates: int = 1) -> float:
-        """Return about the time in which so many candidates can be measured, and together."""
+        """Return about the time in which so many candidates are decided, and the best together.
+
+        Of several, about half are no faster in their first round, and have no other.
+        """
+        bench, half = self._bench, -(-candidates // 2)
         together_s = self._together_s() if candidates > 1 else 0.0
-        return MIN_PAIRS * self._pace.round_s(candidates) + together_s
+        return bench.round_s(candidates) + (bench.rounds - 1) * bench.round_s(half) + together_s
 
     def try_alone(self, candidates: Sequence[ChangeCandidate]) -> None:
         """Try each candidate by itself, as many as there is time for."""
-        self.found.tried |= {one: TriedCandidate(one) for one in candidates}
-        waiting = list(candidates)
-        while waiting and self._machine.budget.has(self._pace.round_s(1) + self._reserve_s()):
-            share_s = FIRST_SHARE * self._machine.budget.left_s
-            count = min(max(self._pace.room(share_s), 1), max(self.room - 1, 1))
+        self.choice.add(candidates)
+        bench, waiting = self._bench, list(candidates)
+        while waiting := [one for one in waiting if not self._is_spared(one)]:
+            is_last = len(self.choice.winners()) > 1
+            next_s = max(bench.begin_s, bench.round_s(1) if is_last else 0.0)
+            if not bench.budget.has(next_s + self._reserve_s()):
+                for one in waiting:
+                    self.choice.tried[one].reason = LATE if is_last else ""
+                return
+            count = max(bench.room(FIRST_SHARE * bench.budget.left_s), 1)
             now, waiting = waiting[:count], waiting[count:]
-            if not self._rounds(now):
+            begun = len(candidates) - len(waiting) - len(now)
+            if not self._rounds(now, begun, len(candidates)):
                 return
 
     def try_together(self) -> None:
         """Try the winners together, at first beside the best of them alone."""
-        winners = self.found.winners()
-        together = join_winners(winners, self.ready)
+        winners = self.choice.winners()
+        together = self._bench.join(winners)
         if together is None:
             return
-        self.found.add_together(together)
-        if not self._machine.budget.has(self._together_s()):
+        self.choice.together = together
+        self.choice.add([together])
+        # Two rounds decide where the gain is plain, as that of several together mostly is.
+        if not self._bench.budget.has(min(self._bench.rounds, 2) * self._bench.round_s(1)):
             return
-        for number in range(1, MIN_PAIRS + 1):
-            now = [together, winners[0]][: max(self.room - 1, 1)]
-            if number > 1 and self.found.tried[together].mean > MIN_GAIN * self._mean(winners[0]):
+        for number in range(1, self._bench.rounds + 1):
+            now = [together, winners[0]][: max(self._bench.room(float("inf")), 1)]
+            # Far enough ahead, they need the best of them beside them no more.
+            if number > 1 and self._mean(together) > MIN_GAIN * self._mean(winners[0]):
                 now = [together]
-            goes_on = self._round(now, number, learns=number == 1, what="together, ")
-            if not goes_on or not self._is_open(together):
+            if self._bench.rounds == 1:
+                now = [together]  # a round is a whole proof, and the best one has its own
+            plan = RoundPlan(
+                tuple(now),
+                number,
+                self._learners(now) if number == 1 else frozenset(),
+                total=len(winners),
+                is_together=True,
+            )
+            if not self._round(plan) or not self._is_open(together):
                 return
 
-    def _rounds(self, candidates: Sequence[ChangeCandidate]) -> bool:
+    def _is_spared(self, one: ChangeCandidate) -> bool:
+        """Tell whether a trial is spared, because others of its kind have answered it."""
+        why = self.choice.why_spared(one)
+        self.choice.tried[one].reason = why
+        return bool(why)
+
+    def _rounds(self, candidates: Sequence[ChangeCandidate], begun: int, total: int) -> bool:
         """Give candidates pairs while they may turn out to be a gain; False at the end of time."""
         for number in itertools.count(1):
             # Who had no room in one round may have it in the next: others have gone by then.
             now = [one for one in candidates if self._is_open(one)]
             if number > 1:
-                now = self._affordable(self.found.rivals(now), number)
+                now = self._affordable(self.choice.rivals(now), number)
             if not now:
                 return True
             # Most of what is slower has gone by the second round.
-            if not self._round(now, number, learns=number > 1):
+            learners = self._learners(now) if number > 1 else frozenset()
+            if not self._round(RoundPlan(tuple(now), number, learners, begun, total)):
                 return False
         return True
+
+    def _round(self, plan: RoundPlan) -> bool:
+        try:
+            goes_on = self._bench.measure(plan)
+        finally:
+            bench = self._bench
+            self.choice.take(bench.measured, bench.failures, bench.refusals)
+        self.choice.ended = self._bench.ended or self.choice.ended
+        return goes_on
 
     def _affordable(
         self, candidates: Sequence[ChangeCandidate], number: int
     ) -> list[ChangeCandidate]:
         """Return the best of the candidates, as many as there is time for to the end."""
+        bench = self._bench
         ranked = sorted(candidates, key=lambda one: -self._mean(one))
-        rounds = max(MIN_PAIRS + 1 - number, 1)
+        rounds = max(bench.rounds + 1 - number, 1)
         reserve_s = max(self._reserve_s(), self._together_s() if len(ranked) > 1 else 0.0)
-        if number > MIN_PAIRS:
+        if number > bench.rounds:
             # A gain that is certain comes first: it is worth more than an open one together.
             reserve_s = self._reserve_s()
-            if not self._machine.budget.has(reserve_s + self._pace.round_s(1)):
+            if not bench.budget.has(reserve_s + bench.round_s(1)):
                 return []
-        left_s = max(self._machine.budget.left_s - reserve_s, 0.0)
-        return ranked[: max(self._pace.room(left_s / rounds), 1)]
+        left_s = max(bench.budget.left_s - reserve_s, 0.0)
+        return ranked[: max(bench.room(left_s / rounds), 1)]
 
     def _is_open(self, one: ChangeCandidate) -> bool:
-        tried = self.found.tried[one]
-        if tried.reason or len(tried.pairs) >= MAX_PAIRS:
-            return False  # left behind by another one of its kind, or measured often enough
-        return may_still_change(tried, is_busy=self._machine.load.is_busy)
+        tried = self.choice.tried[one]
+        if tried.reason:
+            return False  # left behind by another one of its kind
+        return may_still_change(tried, is_busy=self._bench.is_busy)
 
     def _reserve_s(self) -> float:
         """Return the time that the winners together will need, where there are some already."""
-        return self._together_s() if len(self.found.winners()) > 1 else 0.0
+        return self._together_s() if len(self.choice.winners()) > 1 else 0.0
 
     def _together_s(self) -> float:
-        return MIN_PAIRS * self._pace.round_s(1)
+        return self._bench.rounds * self._bench.round_s(1)
 
     def _mean(self, one: ChangeCandidate) -> float:
-        return self.found.tried[one].mean
+        return self.choice.mean(one)
 
-    def _round(
-        self, candidates: Sequence[ChangeCandidate], number: int, *, learns: bool, what: str = ""
-    ) -> bool:
-        """Measure one more pair of each; tell whether there is time to go on."""
-        left_s = self._machine.budget.left_s
-        base, self._base = self._base, None
-        title = f"{what}round {number} of {max(number, MIN_PAIRS)}"
-        lesson = self._lesson(candidates) if learns else None
-        one_round = TrialRound(self._machine, candidates, base=base, title=title, lesson=lesson)
-        try:
-            found = one_round.measure(backwards=number % 2 == 0)
-        except BaselineFailed as error:
-            self._check_later(error)
-            return False
-        except KeyboardInterrupt:
-            self._keep(one_round.base, one_round.found())  # what its turns have told by then
-            raise
-        self._keep(one_round.base, found)
-        took_s = left_s - self._machine.budget.left_s
-        self._pace = RoundPace(took_s / (len(candidates) + 1))
-        return not found.is_cut
-
-    def _keep(self, base: StartedTrial, found: RoundResult) -> None:
-        self.blocks += base.side.blocks
-        self.unchanged = base.side.learned or self.unchanged
-        for one, pair in found.pairs.items():
-            self.found.tried[one].pairs.append(self._compared(pair))
-        for one, failure in found.failures.items():
-            self.found.tried[one].failure = failure
-
-    def _check_later(self, error: BaselineFailed) -> None:
-        """Let a training that failed after it had run be a note: what was measured counts."""
-        if not any(tried.pairs for tried in self.found.tried.values()):
-            raise error
-        self.found.ended = "your training as it is failed in a later round"
-        self.notes.append(f"Your training as it is failed in a later round: {error}")
-
-    def _compared(self, pair: TrialPair) -> TrialPair:
-        return replace(pair, unchanged=pair.unchanged or self.unchanged)
-
-    def _lesson(self, candidates: Sequence[ChangeCandidate]) -> LossComparison:
-        """Return who still has to learn, and from how many samples: whole batches of everybody."""
-        sizes = [one.setting.batch or 0 for one in self.found.tried]
-        largest = max([self.ready.batch, *sizes])
-        samples = learn_samples(self.ready, largest, self._machine.budget.seconds)
-        new = {one for one in candidates if one != IN_MEMORY and not self.found.tried[one].loss}
-        return LossComparison(samples, frozenset(new), with_base=self.unchanged is None)
+    def _learners(self, candidates: Sequence[ChangeCandidate]) -> frozenset[ChangeCandidate]:
+        """Return those whose loss is not known yet."""
+        known = self._bench.measured
+        return frozenset(
+            one
+            for one in candidates
+            if one != IN_MEMORY and not (one in known and known[one].loss is not None)
+        )
 
 
 def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
@@ -232,62 +259,16 @@ def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
         is_busy: whether other programs take part of the machine. The first pair then says
             little, and CPU time has a say.
     """
-    gain = tried.gain
-    if tried.failure is not None:
+    found = tried.measured
+    if tried.failure:
         return False
-    if gain is None:
+    if found is None:
         return True
+    gain = found.gain
     if tried.candidate == IN_MEMORY:
-        return gain.mean >= INPUT_LIMIT and gain.pairs < MIN_PAIRS
+        return gain.mean >= INPUT_LIMIT and gain.pairs < USUAL_PAIRS
     if gain.pairs == 1:
-        needs_less = is_busy and tried.pairs[0].cpu <= LESS_CPU
-        return gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
-    if gain.pairs < MIN_PAIRS:
-        return gain.mean >= MIN_GAIN
-    return gain.low < MIN_GAIN and gain.mean >= NEARLY
-
-
-# Two processes that start together on two cores each take a little longer than one alone.
-SHARED_START = 0.75
-# A turn has more than one block for each: the training as it is has its own between them.
-BLOCKS_PER_TURN = 1.5
-# How long a training may take for the comparison of losses: as such, and of the budget.
-LEARN_S, LEARN_SHARE = 2.0, 0.03
-# Fewer steps of the largest batch show little.
-LEARN_STEPS = 8
-MAX_LEARN_SAMPLES = 20_000
-# Any shorter, and a division by it would plan rounds without end.
-_MIN_PROCESS_S = 0.05
-
-
-@dataclass(frozen=True)
-class RoundPace:
-    """How long a process of a round takes in all: to start, and for its blocks."""
-
-    process_s: float
-
-    def round_s(self, candidates: int) -> float:
-        """Return how long a round of so many takes, beside the training as it is."""
-        return (candidates + 1) * self.process_s
-
-    def room(self, seconds: float) -> int:
-        """Return how many candidates a round of so long has room for."""
-        return max(int(seconds / max(self.process_s, _MIN_PROCESS_S)) - 1, 0)
-
-
-def first_round_pace(start_s: float, step_s: float, starts: int) -> RoundPace:
-    """Return how long a process of a round takes, as far as the first start tells."""
-    shared_s = start_s * (SHARED_START if starts > 1 else 1.0)
-    return RoundPace(
-        shared_s + ROUND_TURNS * BLOCKS_PER_TURN * max(ROUND_BLOCK_S, MIN_BLOCK_STEPS * step_s)
-    )
-
-
-def learn_samples(ready: TrialReady, largest: int, budget_s: float) -> int:
-    """Return after how many samples losses are compared: whole steps of the largest batch."""
-    sample_s = max(ready.step_s / ready.batch, 1e-9)
-    wanted = max(LEARN_S / sample_s, LEARN_STEPS * largest)
-    wanted = min(wanted, LEARN_SHARE * budget_s / sample_s, MAX_LEARN_SAMPLES)
-    if ready.samples is not None:
-        wanted = min(wanted, ready.samples)
-    return max(int(wanted) // largest, 1) * largest
+        needs_less = is_busy and found.cpu is not None and found.cpu <= LESS_CPU
+        return found.verdict.is_open and gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
+    is_hopeless = gain.mean < (NEARLY if gain.pairs >= USUAL_PAIRS else MIN_GAIN)
+    return found.verdict.is_open and not is_hopeless

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -15,15 +15,17 @@ from quickfit import terminal, units
 from quickfit.capacity import free_memory_bytes, whole_cores
 from quickfit.errors import ModelError, UsageError
 from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import Measured
 from quickfit.tuning.advice.candidates import (
     IN_MEMORY,
-    CandidateChoice,
+    ChangeCandidate,
     TrialCircumstances,
     beginning_note,
     candidates_from_settings,
     choose_candidates,
     is_mostly_beginning,
 )
+from quickfit.tuning.advice.change_table import ChangeVerdict, gain_text
 from quickfit.tuning.advice.request import (
     AdviceWishes,
     budget_words,
@@ -35,10 +37,15 @@ from quickfit.tuning.advice.request import (
     recipe_for_target,
     target_name,
 )
-from quickfit.tuning.advice.result import Advice, ChangeRow, ChangeVerdict, TrainingBaseline
-from quickfit.tuning.advice.rounds import AdviceOutOfTime, BaselineFailed, TrialMachine
-from quickfit.tuning.advice.search import AdviceSearch
-from quickfit.tuning.advice.verdicts import INTERRUPTED, without_style
+from quickfit.tuning.advice.result import INPUT_LIMIT, Advice, TrainingBaseline
+from quickfit.tuning.advice.rounds import (
+    AdviceOutOfTime,
+    BaselineFailed,
+    SettingBench,
+    TrialMachine,
+)
+from quickfit.tuning.advice.search import CandidateSearch
+from quickfit.tuning.advice.verdicts import without_style
 from quickfit.tuning.precision.hardware import Hardware, prospect_of, read_cpu, read_hardware
 from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady
 from quickfit.tuning.trials.trial import Trial, scratch_folder
@@ -119,7 +126,11 @@ def run_advice(
             tell(f"{text} · {units.seconds(budget.left_s)} left")
 
         machine = TrialMachine(
-            lambda setting: Trial(recipe, setting), budget, told, _parallel_starts(hardware)
+            lambda setting: Trial(recipe, setting),
+            budget,
+            told,
+            _parallel_starts(hardware),
+            warn=terminal.say,
         )
         session = AdviceSession(
             target_name(target),
@@ -174,36 +185,32 @@ class AdviceSession:
 
 
 def run_session(session: AdviceSession) -> Advice:
-    """Run the trials of a session; a partial answer where somebody interrupts them.
+    """Run the trials of a session; a partial answer where they are interrupted.
 
     Raises:
         ModelError: the training does not run as it is.
         UsageError: the budget is too small.
     """
-    search = AdviceSearch(session.machine, steps_left=session.steps_left)
-    is_interrupted = False
+    bench = SettingBench(session.machine)
+    search = CandidateSearch(bench, steps_left=session.steps_left)
     try:
-        ready = _begin_session(session, search)
-        choice = _choose_trials(session, search, ready)
-        _check_budget(session, search, choice)
+        ready = _begin_session(session, bench)
+        candidates = _choose_trials(session, bench, ready)
+        _check_budget(session, search, candidates)
         try:
-            search.try_alone(choice.candidates)
-            search.try_together()
-        except KeyboardInterrupt:
-            is_interrupted = True
-            search.found.ended = INTERRUPTED
+            is_interrupted = search.run(candidates)
         except BaselineFailed as error:
             raise ModelError(_baseline_error(session.name, error)) from error
     finally:
-        search.close()
-    return _build_advice(session, search, choice, is_interrupted=is_interrupted)
+        bench.close()
+    return _build_advice(session, bench, search, is_interrupted=is_interrupted)
 
 
-def _begin_session(session: AdviceSession, search: AdviceSearch) -> TrialReady:
+def _begin_session(session: AdviceSession, bench: SettingBench) -> TrialReady:
     """Start the training as it is, and see that there is room and time for more."""
     budget = session.machine.budget
     try:
-        ready = search.begin()
+        ready = bench.begin()
     except AdviceOutOfTime:
         raise UsageError(
             f"{session.name}: the budget of {units.seconds(budget.seconds)} was over before the"
@@ -212,8 +219,8 @@ def _begin_session(session: AdviceSession, search: AdviceSearch) -> TrialReady:
         ) from None
     except BaselineFailed as error:
         raise ModelError(_baseline_error(session.name, error)) from error
-    search.room = room_for(ready.peak_bytes, session.hardware, free_memory_bytes())
-    if search.room < 2:
+    bench.processes = room_for(ready.peak_bytes, session.hardware, free_memory_bytes())
+    if bench.processes < 2:
         raise ModelError(
             f"{session.name}: the training takes {units.size(ready.peak_bytes)}, and only"
             f" {units.size(free_memory_bytes())} are free: there is no room for a second one to"
@@ -222,29 +229,38 @@ def _begin_session(session: AdviceSession, search: AdviceSearch) -> TrialReady:
     return ready
 
 
-def _check_budget(session: AdviceSession, search: AdviceSearch, choice: CandidateChoice) -> None:
-    """See that there is time for one change at least.
+def _check_budget(
+    session: AdviceSession, search: CandidateSearch, candidates: Sequence[ChangeCandidate]
+) -> None:
+    """See that there is time for one change at least, and say at the start where not for all.
 
     Raises:
         UsageError: there is not.
     """
-    budget, count = session.machine.budget, len(choice.candidates)
-    if not count or budget.has(search.needed_s()):
+    budget, count = session.machine.budget, sum(not one.reason for one in candidates)
+    if not count or budget.has(search.needed_s(count)):
         return
     spent_s = budget.seconds - budget.left_s
     needed_s = spent_s + search.needed_s(count)
+    words = budget_words(needed_s, is_command=session.is_command)
+    if budget.has(search.needed_s()):
+        session.machine.warn(
+            f"{session.name}: {units.seconds(budget.seconds)} may not decide all {count} changes;"
+            f" by its first steps that takes about {units.seconds(needed_s)}: {words}"
+        )
+        return
     all_of_them = f", and all {count} about {units.seconds(needed_s)}" if count > 1 else ""
     raise UsageError(
         f"{session.name}: a budget of {units.seconds(budget.seconds)} is too small for it. Starting"
         f" it took {units.seconds(spent_s)}; to measure one change three times takes about"
         f" {units.seconds(spent_s + search.needed_s())} in all{all_of_them}.\n"
-        f"Give more: {budget_words(needed_s, is_command=session.is_command)}"
+        f"Give more: {words}"
     )
 
 
 def _choose_trials(
-    session: AdviceSession, search: AdviceSearch, ready: TrialReady
-) -> CandidateChoice:
+    session: AdviceSession, bench: SettingBench, ready: TrialReady
+) -> list[ChangeCandidate]:
     prospect = prospect_of(session.hardware)
     facts = TrialCircumstances(
         ready,
@@ -256,51 +272,66 @@ def _choose_trials(
         to_force="--try precision" if session.is_command else 'settings=["precision"]',
     )
     wishes = session.wishes
-    asked, choice = (
-        candidates_from_settings(facts, wishes.settings),
-        choose_candidates(facts, wishes.kinds, wishes.forced),
-    )
-    wanted, rows = (*asked.candidates, *choice.candidates), (*asked.rows, *choice.rows)
-    is_beginning = search.first_block is not None and is_mostly_beginning(ready, search.first_block)
+    wanted = [
+        *candidates_from_settings(facts, wishes.settings),
+        *choose_candidates(facts, wishes.kinds, wishes.forced),
+    ]
+    is_beginning = bench.first_block is not None and is_mostly_beginning(ready, bench.first_block)
     if is_beginning:
-        search.notes.append(beginning_note(ready))
+        bench.notes.append(beginning_note(ready))
     # A fact about the input is worth its time only beside changes, and where steps are measured.
-    has_fact = session.keeps_input and wanted and not is_beginning
-    return CandidateChoice((*wanted[:1], *([IN_MEMORY] if has_fact else []), *wanted[1:]), rows)
+    if session.keeps_input and not is_beginning and any(not one.reason for one in wanted):
+        wanted.insert(1, IN_MEMORY)
+    return wanted
 
 
 def _build_advice(
-    session: AdviceSession, search: AdviceSearch, choice: CandidateChoice, *, is_interrupted: bool
+    session: AdviceSession, bench: SettingBench, search: CandidateSearch, *, is_interrupted: bool
 ) -> Advice:
-    found, budget = search.found, session.machine.budget
-    best = found.best()
-    rows = (*found.rows(), *choice.rows)
+    choice, budget = search.choice, session.machine.budget
+    best, rows = choice.best(), choice.rows()
     chosen = [row for row in rows if best is not None and row.name == best.name]
+    gain = choice.input_gain()
+    is_bound = (
+        gain is not None and gain.mean >= INPUT_LIMIT and (gain.pairs == 1 or gain.low >= 1.0)
+    )
+    deciding_s = None
+    if any(row.verdict is ChangeVerdict.NOT_DECIDED for row in rows):
+        spent_s = budget.seconds - budget.left_s
+        count = sum(not one.reason for one in choice.tried)
+        deciding_s = max(MORE_TIME * budget.seconds, spent_s + search.needed_s(count))
+    words = budget_words(deciding_s or 0.0, is_command=session.is_command)
     return Advice(
         target=session.name,
         device=device_line(session.hardware, whole_cores()),
-        baseline=TrainingBaseline.of(search.ready, search.blocks, search.unchanged),
+        baseline=TrainingBaseline.of(
+            bench.ready,
+            bench.blocks,
+            bench.unchanged,
+            start_s=bench.start_s,
+            steps_left=session.steps_left,
+        ),
         rows=rows,
         chosen=chosen[0] if chosen else None,
-        input_gain=found.input_gain(),
-        notes=(*search.notes, *_session_notes(session)),
+        input_gain=gain.mean if gain is not None else None,
+        is_input_bound=is_bound,
+        input_note=_input_note(session, gain) if is_bound and gain is not None else "",
+        loss_note="loss: before and after {} samples, on the same samples for every change",
+        notes=(*bench.notes, *_session_notes(session)),
         took_s=budget.seconds - budget.left_s,
         is_interrupted=is_interrupted,
-        deciding_budget_s=_deciding_s(search, rows, choice),
-        input_hint=session.input_hint,
-        is_command=session.is_command,
+        deciding_budget_s=deciding_s,
+        deciding_words=f"quickfit tune {words} {session.name}" if session.is_command else words,
     )
 
 
-def _deciding_s(
-    search: AdviceSearch, rows: tuple[ChangeRow, ...], choice: CandidateChoice
-) -> float | None:
-    """Return about the budget that decides what was left open; None where nothing was."""
-    if not any(row.verdict is ChangeVerdict.NOT_DECIDED for row in rows):
-        return None
-    budget = search.budget
-    spent_s = budget.seconds - budget.left_s
-    return max(MORE_TIME * budget.seconds, spent_s + search.needed_s(len(choice.candidates)))
+def _input_note(session: AdviceSession, gain: Measured) -> str:
+    claim = "is" if gain.pairs > 1 else "may be"
+    return (
+        f"Your input {claim} the limit: with batches from memory it trains {gain_text(gain)} as"
+        " fast. Make the input faster first; a faster step gains little while it waits."
+        f" {session.input_hint}".rstrip()
+    )
 
 
 def _session_notes(session: AdviceSession) -> tuple[str, ...]:

@@ -1,39 +1,71 @@
-"""What came of a candidate, from the pairs that were measured, and which changes to advise."""
+"""What came of a candidate, from what was measured, and which changes to advise."""
 
 from __future__ import annotations
 
 import math
 import re
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from quickfit import units
-from quickfit.lab.statistics import MIN_GAIN, Measured, interval
-from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate, fits_epoch, setting_name
-from quickfit.tuning.advice.report import loss_figure
-from quickfit.tuning.advice.result import (
+from quickfit.lab.statistics import MIN_GAIN, Measured
+from quickfit.lab.verdict import Verdict, VerdictKind
+from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
+from quickfit.tuning.advice.change_table import (
     ChangeKind,
     ChangeRow,
     ChangeVerdict,
     LossChange,
+    loss_figure,
 )
-from quickfit.tuning.advice.rounds import TrialPair
-from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialReady
+from quickfit.tuning.trials.settings import TrialFailed
 
-# What is measured less often is not advised.
-MIN_PAIRS = 3
-# More rounds than three are for gains that are near the bound.
-MAX_PAIRS = 5
-# A mean below this hardly gets a lower bound of 1.05 from more pairs.
+# A gain takes so many pairs as a rule: two where it is plain, more where it is near the bound.
+USUAL_PAIRS = 3
+# After these, a mean below this hardly gets a lower bound of 1.05 from more pairs.
 NEARLY = 1.08
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
 OUT_OF_TIME = "the budget was over"
+LATE = "the time left is for the best ones together"
 INTERRUPTED = "interrupted"
 _MAX_REASON = 300
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit|Interrupt)\b")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All that was measured of a change beside the training as it is; None is what was not.
+
+    Args:
+        gain: samples per second as a multiple, over pairs.
+        verdict: whether the pairs show a gain, and whether more may change that.
+        cpu: CPU time of a sample, likewise.
+        peak_bytes: the most memory that the changed training held.
+        more_bytes: how much more that is than without the change.
+        compile_s: how much longer the first call took.
+        step_s: wall time of a step of the training as it is.
+        loss: after equally many samples.
+        fix_class: of an edit, once its results were compared.
+    """
+
+    gain: Measured
+    verdict: Verdict
+    cpu: float | None = None
+    peak_bytes: float | None = None
+    more_bytes: float | None = None
+    compile_s: float | None = None
+    step_s: float | None = None
+    loss: LossChange | None = None
+    fix_class: str | None = None
+
+    @property
+    def pays_after(self) -> int | None:
+        """How many steps of the training as it is make up for compiling; None where none do."""
+        if self.gain.mean <= 1.0 or not self.step_s:
+            return None
+        return math.ceil((self.compile_s or 0.0) / (self.step_s * (1 - 1 / self.gain.mean)))
 
 
 @dataclass
@@ -42,49 +74,26 @@ class TriedCandidate:
 
     Args:
         candidate: what was tried.
-        pairs: one for each round.
-        failure: how it failed, if it did.
-        reason: why it was given up before it had enough pairs.
+        measured: over all pairs so far; None before the first.
+        failure: how it failed, in one line; empty where it did not.
+        reason: why it was given up or not tried.
     """
 
     candidate: ChangeCandidate
-    pairs: list[TrialPair] = field(default_factory=list)
-    failure: TrialFailed | None = None
+    measured: Measurement | None = None
+    failure: str = ""
     reason: str = ""
 
     @property
     def gain(self) -> Measured | None:
         """Samples per second as a multiple, over pairs; None before the first."""
-        return interval([pair.gain for pair in self.pairs]) if self.pairs else None
+        return self.measured.gain if self.measured is not None else None
 
     @property
     def mean(self) -> float:
         """The mean gain; 0 before the first pair."""
         gain = self.gain
         return gain.mean if gain is not None else 0.0
-
-    @property
-    def loss(self) -> LossChange | None:
-        """The loss beside that of the training as it is, of the first pair that has both."""
-        for pair in self.pairs:
-            if pair.learned is not None and pair.unchanged is not None:
-                new, old = pair.learned, pair.unchanged
-                return LossChange(new.samples, new.before, new.after, old.after)
-        return None
-
-    @property
-    def compile_s(self) -> float:
-        """How much longer the first call takes; the least of what was measured."""
-        return min((pair.compile_s for pair in self.pairs), default=0.0)
-
-    @property
-    def pays_after(self) -> int | None:
-        """How many steps, of the training as it is, make up for that; None where none do."""
-        if self.mean <= 1.0:
-            return None
-        step_s = statistics.median(pair.step_s for pair in self.pairs)
-        saved_s = step_s * (1 - 1 / self.mean)
-        return math.ceil(self.compile_s / saved_s) if saved_s > 0 else None
 
 
 def tried_row(
@@ -98,24 +107,20 @@ def tried_row(
         ended: why there are no more pairs.
     """
     verdict, reason = tried_verdict(tried, steps_left, ended)
-    one = tried.candidate
-    if not tried.pairs:
-        return ChangeRow(one.name, one.kind, verdict, reason=reason, setting=one.setting.changed())
-    peak = max(pair.peak_bytes for pair in tried.pairs)
-    before = max(pair.unchanged_peak_bytes for pair in tried.pairs)
-    return ChangeRow(
-        one.name,
-        one.kind,
-        verdict,
-        gain=tried.gain,
-        cpu=math.exp(statistics.fmean(math.log(max(p.cpu, 1e-9)) for p in tried.pairs)),
-        peak_bytes=peak or None,
-        more_bytes=peak - before if peak and before else None,
-        compile_s=tried.compile_s,
-        pays_after=tried.pays_after,
-        loss=tried.loss,
-        reason=reason,
-        setting=one.setting.changed(),
+    one, found = tried.candidate, tried.measured
+    row = ChangeRow(one.name, one.kind, verdict, reason=reason, setting=one.setting.changed())
+    if found is None:
+        return row
+    return replace(
+        row,
+        gain=found.gain,
+        cpu=found.cpu,
+        peak_bytes=found.peak_bytes,
+        more_bytes=found.more_bytes,
+        compile_s=found.compile_s,
+        pays_after=found.pays_after,
+        loss=found.loss,
+        fix_class=found.fix_class,
     )
 
 
@@ -123,36 +128,39 @@ def tried_verdict(
     tried: TriedCandidate, steps_left: int | None = None, ended: str = OUT_OF_TIME
 ) -> tuple[ChangeVerdict, str]:
     """Return what came of a candidate, and why."""
-    gain = tried.gain
-    if tried.failure is not None:
-        return ChangeVerdict.FAILED, failure_text(tried.failure)
-    if gain is None:
-        return ChangeVerdict.NOT_TRIED, ended
-    if gain.pairs >= MIN_PAIRS and gain.low >= MIN_GAIN:
-        return _gain_verdict(tried, steps_left)
-    if gain.pairs < MIN_PAIRS and gain.mean >= MIN_GAIN:
+    found = tried.measured
+    if tried.failure:
+        return ChangeVerdict.FAILED, tried.failure
+    if found is None:
+        return ChangeVerdict.NOT_TRIED, tried.reason or ended
+    gain = found.gain
+    if found.verdict.kind is VerdictKind.ACCEPTED:
+        return _gain_verdict(tried.candidate, found, steps_left)
+    if gain.pairs < USUAL_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return ChangeVerdict.OUTDONE, tried.reason
         times = "once" if gain.pairs == 1 else "twice"
         return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
     if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
         return ChangeVerdict.SLOWER, ""
+    if gain.pairs > 1 and not gain.is_known:
+        return ChangeVerdict.NOT_DECIDED, f"{gain.pairs} pairs differ too much to say anything"
     if gain.mean >= NEARLY:
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
         return ChangeVerdict.NOT_DECIDED, why
     if gain.mean >= MIN_GAIN:
-        return (
-            ChangeVerdict.NO_GAIN,
-            f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×",
-        )
+        why = f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
+        return ChangeVerdict.NO_GAIN, why
     return ChangeVerdict.NO_GAIN, ""
 
 
-def _gain_verdict(tried: TriedCandidate, steps_left: int | None) -> tuple[ChangeVerdict, str]:
+def _gain_verdict(
+    one: ChangeCandidate, found: Measurement, steps_left: int | None
+) -> tuple[ChangeVerdict, str]:
     """Judge what is faster for sure: by its loss, and by whether it pays in the steps left."""
-    loss, pays = tried.loss, tried.pays_after
+    loss, pays = found.loss, found.pays_after
     if loss is not None and loss.is_worse:
-        return ChangeVerdict.LEARNS_LESS, _worse_loss_text(loss, tried.candidate.kind)
+        return ChangeVerdict.LEARNS_LESS, worse_loss_text(loss, one.kind)
     if steps_left is not None and pays is not None and pays > steps_left:
         why = (
             f"it pays after {units.count(pays)} steps, and you have {units.count(steps_left)} left"
@@ -161,7 +169,8 @@ def _gain_verdict(tried: TriedCandidate, steps_left: int | None) -> tuple[Change
     return ChangeVerdict.ADVISED, ""
 
 
-def _worse_loss_text(loss: LossChange, kind: ChangeKind) -> str:
+def worse_loss_text(loss: LossChange, kind: ChangeKind) -> str:
+    """Return by how much a loss is worse, and what may be done about a larger batch."""
     text = (
         f"after {units.count(loss.samples)} samples the loss is {loss_figure(loss.after)}, and"
         f" {loss_figure(loss.unchanged)} as it is"
@@ -205,19 +214,37 @@ class AdviceChoice:
         self._steps_left = steps_left
         # Why there is no more to come, for whatever was not tried to its end.
         self.ended = OUT_OF_TIME
-        self._together: ChangeCandidate | None = None
+        self.together: ChangeCandidate | None = None
         self.tried: dict[ChangeCandidate, TriedCandidate] = {}
 
-    def add_together(self, together: ChangeCandidate) -> None:
-        """Add the winners in one."""
-        self._together = together
-        self.tried.setdefault(together, TriedCandidate(together))
+    def add(self, candidates: Sequence[ChangeCandidate]) -> None:
+        """Add candidates; one with a reason is there to be shown only."""
+        for one in candidates:
+            self.tried.setdefault(one, TriedCandidate(one, reason=one.reason))
+
+    def take(
+        self,
+        measured: Mapping[ChangeCandidate, Measurement],
+        failures: Mapping[ChangeCandidate, str],
+        refusals: Mapping[ChangeCandidate, str],
+    ) -> None:
+        """Take over what is known by now: of what was measured, failed or could not be tried."""
+        for one, found in measured.items():
+            self.tried[one].measured = found
+        for one, text in failures.items():
+            self.tried[one].failure = text
+        for one, text in refusals.items():
+            self.tried[one].reason = text
+
+    def mean(self, one: ChangeCandidate) -> float:
+        """Return the mean gain of a candidate; 0 where it was not measured."""
+        return self.tried[one].mean
 
     def winners(self) -> list[ChangeCandidate]:
         """Return the best of each kind that is advised by itself, the best of all first."""
         found: dict[ChangeKind, ChangeCandidate] = {}
-        for one in sorted(self.tried, key=lambda one: -self.tried[one].mean):
-            if one not in (IN_MEMORY, self._together) and self._row(one).is_advised:
+        for one in sorted(self.tried, key=lambda one: -self.mean(one)):
+            if one not in (IN_MEMORY, self.together) and self._row(one).is_advised:
                 found.setdefault(one.kind, one)
         return list(found.values())
 
@@ -227,30 +254,56 @@ class AdviceChoice:
         Of batches both stay: the larger one may learn less.
         """
         leaders: dict[ChangeKind, ChangeCandidate] = {}
-        for one in sorted(candidates, key=lambda one: -self.tried[one].mean):
+        for one in sorted(candidates, key=lambda one: -self.mean(one)):
             leaders.setdefault(one.kind, one)
         kept = []
         for one in candidates:
             leader = leaders[one.kind]
-            if one.kind in _ONE_OF and self.tried[one].mean < FAR_BEHIND * self.tried[leader].mean:
+            if one.kind in _ONE_OF and self.mean(one) < FAR_BEHIND * self.mean(leader):
                 self.tried[one].reason = f"{leader.name} was ahead when both ran side by side"
             else:
                 kept.append(one)
         return kept
+
+    def why_spared(self, one: ChangeCandidate) -> str:
+        """Return why a candidate needs no trial after what others showed; nothing where it does."""
+        same = [other for other in self.tried if other.kind is one.kind and self.mean(other)]
+        if not same:
+            return ""
+        last = same[-1]
+        row = self._row(last)
+        if one.kind is ChangeKind.STEPS:
+            if row.is_advised:
+                return f"{last.name}, which saves more calls, gains already"
+            is_none = self.mean(last) < MIN_GAIN
+            return f"{last.name} gain nothing, and fewer gain less" if is_none else ""
+        if one.kind is ChangeKind.BATCH:
+            if row.loss is not None and row.loss.is_worse:
+                return f"{last.name} learns less from the same examples already"
+            return f"{last.name} is no faster" if self.mean(last) < 1.0 else ""
+        return ""
 
     def best(self) -> ChangeCandidate | None:
         """Return what is advised in the end: the winners together, or the best of them alone."""
         winners = self.winners()
         if not winners:
             return None
-        together = self._together
+        together = self.together
         return together if together and self._is_better(together, winners[0]) else winners[0]
+
+    def parts(self) -> list[ChangeCandidate]:
+        """Return the candidates that are advised, each by itself, in the order of trying."""
+        best = self.best()
+        if best is None or best != self.together:
+            return [] if best is None else [best]
+        winners = self.winners()
+        return [one for one in self.tried if one in winners and is_part_of(one, best)]
 
     def rows(self) -> tuple[ChangeRow, ...]:
         """Return the row of every candidate, in the order in which they were tried."""
         winners, best = self.winners(), self.best()
         return tuple(
-            self._row(one) if one == best else self._told(one, best, winners)
+            self._row(one) if one == best else self._row_beside(one, best, winners)
             for one in self.tried
             if one != IN_MEMORY
         )
@@ -265,44 +318,32 @@ class AdviceChoice:
 
     def _is_better(self, together: ChangeCandidate, single: ChangeCandidate) -> bool:
         """Tell whether the winners together beat the best of them."""
-        is_faster = self.tried[together].mean > self.tried[single].mean
-        return is_faster and self._row(together).is_advised
+        return self.mean(together) > self.mean(single) and self._row(together).is_advised
 
-    def _told(
+    def _row_beside(
         self, one: ChangeCandidate, best: ChangeCandidate | None, winners: Sequence[ChangeCandidate]
     ) -> ChangeRow:
-        """Return the row of a candidate that is not the best, told beside the best."""
+        """Return the row of a candidate that is not the best, judged beside the best."""
         row = self._row(one)
         if not row.is_advised or best is None:
             return row
-        if one == self._together:
+        if one == self.together:
             return _outdone_row(row, f"not faster than {best.name} alone")
         if one not in winners:
             name = next(other.name for other in winners if other.kind is one.kind)
             return _outdone_row(row, f"faster, but {name} is faster still")
-        if best == self._together:
+        if best == self.together:
             return (
-                row if _is_part_of(one, best) else _outdone_row(row, f"it does not fit {best.name}")
+                row if is_part_of(one, best) else _outdone_row(row, f"it does not fit {best.name}")
             )
-        if self._together is not None and self.tried[self._together].pairs:
+        if self.together is not None and self.mean(self.together):
             return _outdone_row(row, f"faster alone, but not together with {best.name}")
         why = f"faster alone; together with {best.name} it was not tried: {self.ended}"
         return replace(row, verdict=ChangeVerdict.NOT_DECIDED, reason=why)
 
 
-def join_winners(winners: Sequence[ChangeCandidate], ready: TrialReady) -> ChangeCandidate | None:
-    """Return all winners in one; None where that is one only."""
-    setting = Setting()
-    for one in reversed(winners):  # where two change the same, the better one counts
-        setting = setting.with_all(one.setting)
-    if not fits_epoch(setting, ready):  # of larger batches, an epoch has too few for one call
-        setting = replace(setting, steps_per_execution=None)
-    if any(setting == one.setting for one in winners) or not winners:
-        return None
-    return ChangeCandidate(ChangeKind.TOGETHER, setting_name(setting), setting)
-
-
-def _is_part_of(one: ChangeCandidate, whole: ChangeCandidate) -> bool:
+def is_part_of(one: ChangeCandidate, whole: ChangeCandidate) -> bool:
+    """Tell whether one change is in several that were joined."""
     changed = whole.setting.changed()
     return all(changed.get(name) == value for name, value in one.setting.changed().items())
 

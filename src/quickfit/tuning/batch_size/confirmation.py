@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from quickfit import units
+from quickfit.tuning.advice.change_table import LossChange, loss_figure
 from quickfit.tuning.batch_size import ladder
 from quickfit.tuning.batch_size.ladder import BatchRow
 from quickfit.tuning.batch_size.search import MAX_RESIDUAL, STEPS_AGAIN, BatchSearch
 from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime, failure_line
+from quickfit.tuning.trials.batch_judgement import MIN_UPDATES, learn_samples
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure
 
 # Below this share of the speed from memory, the input is what limits the training. The fastest
@@ -46,9 +48,9 @@ def confirm_batch(search: BatchSearch) -> ConfirmedBatch | None:
     while row is not None:
         micro_batch, accumulation = _effective_parts(search, row)
         try:
-            return ConfirmedBatch(
-                row, micro_batch, accumulation, _run_batch(search, micro_batch, row)
-            )
+            again = _run_batch(search, micro_batch, row)
+            if not _learns_less(search, again):
+                return ConfirmedBatch(row, micro_batch, accumulation, again)
         except TrialFailed as failed:
             _note_failure(search, micro_batch, row, failed)
         except SearchOutOfTime:
@@ -95,7 +97,39 @@ def _run_batch(search: BatchSearch, batch: int, row: BatchRow) -> BatchRow:
     if search.left_s < _repeat_s(search, row):
         raise SearchOutOfTime
     search.tell(f"running batch {batch} again{_with_input(search)}")
-    return search.crew.alone(Setting(batch=batch), batch, ROUNDS_AGAIN)
+    learns = _learn_samples(search, batch)
+    return search.crew.alone(Setting(batch=batch), batch, ROUNDS_AGAIN, learns=learns)
+
+
+def _learn_samples(search: BatchSearch, batch: int) -> int:
+    """Return after how many samples a loss is compared with the user's own; 0 where it is not."""
+    if not search.question.is_judged or search.ready is None or batch <= (search.own or batch):
+        return 0
+    return learn_samples(search.ready, batch, search.question.budget_s)
+
+
+def _learns_less(search: BatchSearch, again: BatchRow) -> bool:
+    """Tell whether a batch ends with a worse loss than the user's own after the same samples."""
+    new, own = again.learned, search.own
+    if new is None or own is None:
+        return False
+    if search.left_s < search.start_s:
+        search.notes.append("the loss was not compared for want of time. Give a larger budget_s")
+        return False
+    search.tell(f"comparing the loss with that of batch {own}")
+    try:
+        old = search.crew.alone(Setting(batch=own), own, 0, learns=new.samples).learned
+    except (TrialFailed, SearchOutOfTime):
+        return False
+    assert old is not None
+    if not LossChange(new.samples, new.before, new.after, old.after).is_worse:
+        return False
+    search.notes.append(
+        f"batch {again.batch} learns less: after {units.count(new.samples)} samples the loss is"
+        f" {loss_figure(new.after)}, and {loss_figure(old.after)} with batch {own}. With a higher"
+        " learning rate it may be right"
+    )
+    return True
 
 
 def _repeat_s(search: BatchSearch, row: BatchRow) -> float:
@@ -249,6 +283,9 @@ def _cap_note(search: BatchSearch, found: ConfirmedBatch) -> str:
     largest = max(row.batch for row in search.rows if row.is_measured)
     if found.row.batch < largest or search.question.sizes is not None:
         return ""
+    capped = search.question.updates_limit
+    if capped is not None and found.row.batch * 2 > capped:
+        return f"larger ones were not tried: an epoch would have fewer than {MIN_UPDATES} updates"
     if search.samples is not None and found.row.batch * 2 > search.samples:
         return f"larger ones were not tried: the data has {units.count(search.samples)} samples"
     if search.question.limit is not None and found.row.batch * 2 > search.question.limit:

@@ -19,7 +19,7 @@ from quickfit.tuning.batch_size.ladder import FIRST_RUNG, BatchRow
 from quickfit.tuning.batch_size.plan import BatchPlan
 from quickfit.tuning.batch_size.question import read_question, training_room
 from quickfit.tuning.batch_size.search import MAX_RESIDUAL, BatchSearch
-from quickfit.tuning.batch_size.trial_pool import PoolTrial, SearchOutOfTime
+from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime
 from quickfit.tuning.trials.feeds import data_kind
 from quickfit.tuning.trials.saving import (
     recipe_by_function,
@@ -28,7 +28,7 @@ from quickfit.tuning.trials.saving import (
     recipe_by_parts,
 )
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure, TrialRecipe
-from quickfit.tuning.trials.trial import Trial, scratch_folder
+from quickfit.tuning.trials.trial import TrainingTrial, Trial, scratch_folder
 
 # Tells a trial's process that it is one.
 SEARCH_VARIABLE = "QUICKFIT_BATCH_TRIAL"
@@ -86,7 +86,7 @@ def find_batch_size(
         recipe = recipe_for_build(build, data, folder)
         memory = training_room(question.memory_limit_bytes)
 
-        def begin(setting: Setting, patience_s: float) -> PoolTrial:
+        def begin(setting: Setting, patience_s: float) -> TrainingTrial:
             growth_bytes = memory.growth_bytes(whole_cores())
             return Trial(
                 recipe,
@@ -237,7 +237,7 @@ def _nothing_ran_reason(search: BatchSearch) -> str:
         return "the time was over before anything was measured. Give a larger budget_s"
     if search.is_over:
         return "there was no time left to run the chosen batch. Give a larger budget_s"
-    if search.question.most(None) is not None:
+    if search.question.limit is not None or search.question.effective is not None:
         return (
             "no size within the limit came to its end. Give a larger budget_s, limit or effective"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.batch_size.question import BatchQuestion
-from quickfit.tuning.trials.settings import TrialBlock, TrialFailure
+from quickfit.tuning.trials.settings import TrialBlock, TrialFailure, TrialLearned
 
 # Below this, a step is mostly the cost of starting one; nobody's batch is there but on purpose.
 FIRST_RUNG = 8
@@ -304,6 +304,7 @@ class BatchRow:
         words: why it was not tried or how it failed, in one line.
         text: all that is known of a failure: the child's own traceback, its last lines.
         is_own: it is the batch that the user has.
+        learned: how far it came on some samples, where that was compared.
     """
 
     batch: int
@@ -313,6 +314,7 @@ class BatchRow:
     words: str = ""
     text: str = ""
     is_own: bool = False
+    learned: TrialLearned | None = None
 
     @property
     def is_measured(self) -> bool:

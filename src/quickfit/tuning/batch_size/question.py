@@ -32,6 +32,8 @@ class BatchQuestion:
         sizes: the only ones to try, rising.
         budget_s: how long all of it may take.
         memory_limit_bytes: what one training may hold; None where it is all that is free.
+        updates_limit: no batch is larger, so that an epoch keeps enough updates; None where that
+            is not known, or where sizes are asked for.
     """
 
     mode: str = "throughput"
@@ -40,10 +42,18 @@ class BatchQuestion:
     sizes: tuple[int, ...] | None = None
     budget_s: float = 90.0
     memory_limit_bytes: int | None = None
+    updates_limit: int | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether quickfit judges how large a batch may be: nothing else was asked for."""
+        return self.mode == "throughput" and self.sizes is None and self.effective is None
 
     def most(self, samples: int | None) -> int | None:
         """Return the largest batch that may be tried on data of so many samples."""
-        limits = [n for n in (self.limit, self.effective, samples) if n is not None]
+        limits = [
+            n for n in (self.limit, self.effective, self.updates_limit, samples) if n is not None
+        ]
         return min(limits) if limits else None
 
 

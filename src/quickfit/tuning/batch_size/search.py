@@ -22,8 +22,9 @@ from quickfit.tuning.batch_size.ladder import (
 from quickfit.tuning.batch_size.plan import ScriptFacts, script_facts
 from quickfit.tuning.batch_size.question import BatchQuestion, MemoryRoom
 from quickfit.tuning.batch_size.trial_pool import BeginTrial, TrialPool
+from quickfit.tuning.trials.batch_judgement import largest_batch
 from quickfit.tuning.trials.resources import OtherLoad
-from quickfit.tuning.trials.settings import Setting, TrialFailure
+from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady
 
 # A trial is not started where the line of memory comes nearer to the limit than this.
 MEMORY_SHARE = 0.9
@@ -76,6 +77,7 @@ class BatchSearch:
         self.room = room
         self.load = load or OtherLoad()
         self.own: int | None = None
+        self.ready: TrialReady | None = None
         self.samples: int | None = None
         self.start_s = 0.0
         self.notes: list[str] = []
@@ -144,6 +146,10 @@ class BatchSearch:
         if ready.is_nan:
             self.notes.append(_NAN_REASON)
         self.own = ready.batch if batch is None else None
+        self.ready = ready
+        if self.question.is_judged:
+            most = largest_batch(ready.samples, ready.batch)
+            self.question = replace(self.question, updates_limit=most)
         self.crew.round(has_time=lambda seconds: seconds <= self.left_s)
         self._tell_rows()
 

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from quickfit import units
 from quickfit.tuning.batch_size.ladder import BatchRow
@@ -16,9 +16,10 @@ from quickfit.tuning.trials.settings import (
     TrialBlock,
     TrialFailed,
     TrialFailure,
+    TrialLearned,
     TrialReady,
 )
-from quickfit.tuning.trials.trial import end_after
+from quickfit.tuning.trials.trial import TrainingTrial, end_after
 
 # One turn of a trial: many short ones find the moments in which nobody disturbs.
 POOL_BLOCK_S = 0.25
@@ -26,28 +27,8 @@ MIN_TURN_STEPS = 2
 TIME_WAS_OVER = "started, but the time was over before it was measured"
 
 
-class PoolTrial(Protocol):
-    """What is used of a `Trial`."""
-
-    @property
-    def pid(self) -> int | None:
-        """The number of its process; None where there is none."""
-
-    def start(self) -> None:
-        """Begin; return at once."""
-
-    def ready(self) -> TrialReady:
-        """Wait until it is built and has made its first steps."""
-
-    def run(self, steps: int) -> TrialBlock:
-        """Train so many steps."""
-
-    def close(self) -> None:
-        """End it."""
-
-
-BeginTrial = Callable[[Setting, float], PoolTrial]
-_Answer = TypeVar("_Answer", TrialReady, TrialBlock)
+BeginTrial = Callable[[Setting, float], TrainingTrial]
+_Answer = TypeVar("_Answer", TrialReady, TrialBlock, TrialLearned)
 
 
 class SearchOutOfTime(Exception):  # noqa: N818 - it is the end of the search, not a failure
@@ -83,8 +64,8 @@ class TrialPool:
         self._load = load
         self._left_s = left_s
         self._clock = clock
-        self._alive: dict[int, PoolTrial] = {}
-        self._begun: list[PoolTrial] = []
+        self._alive: dict[int, TrainingTrial] = {}
+        self._begun: list[TrainingTrial] = []
         self._step_s: dict[int, float] = {}
         self._rounds = 0
 
@@ -148,8 +129,14 @@ class TrialPool:
             self._turn(batch)
         return True
 
-    def alone(self, setting: Setting, batch: int, rounds: int) -> BatchRow:
+    def alone(self, setting: Setting, batch: int, rounds: int, *, learns: int = 0) -> BatchRow:
         """Train with a setting in a trial of its own, while no other is alive.
+
+        Args:
+            setting: to train with.
+            batch: its samples per step.
+            rounds: blocks to measure.
+            learns: samples after which its loss is to be compared; 0 for no comparison.
 
         Raises:
             TrialFailed: it did not come to its end, or held more memory than it may.
@@ -165,6 +152,8 @@ class TrialPool:
             steps = _turn_steps(row.step_s if row.steps_s else ready.step_s)
             row = row.with_block(self._in_time(trial, lambda: trial.run(steps)))  # noqa: B023
             self._check_memory(row.peak_bytes)
+        if learns:
+            row = replace(row, learned=self._in_time(trial, lambda: trial.learn(learns)))
         self._end(trial)
         return row
 
@@ -181,17 +170,17 @@ class TrialPool:
         while self._begun:
             self._end(self._begun[-1])
 
-    def _end(self, trial: PoolTrial) -> None:
+    def _end(self, trial: TrainingTrial) -> None:
         trial.close()
         self._begun.remove(trial)
 
-    def _started(self, setting: Setting, patience_s: float) -> PoolTrial:
+    def _started(self, setting: Setting, patience_s: float) -> TrainingTrial:
         trial = self._begin(setting, patience_s)
         self._begun.append(trial)
         trial.start()
         return trial
 
-    def _in_time(self, trial: PoolTrial, ask: Callable[[], _Answer]) -> _Answer:
+    def _in_time(self, trial: TrainingTrial, ask: Callable[[], _Answer]) -> _Answer:
         with end_after(trial, self._left_s()) as is_over:
             try:
                 return ask()
@@ -200,7 +189,7 @@ class TrialPool:
                     raise SearchOutOfTime from None
                 raise
 
-    def _take(self, batch: int, trial: PoolTrial, ready: TrialReady) -> None:
+    def _take(self, batch: int, trial: TrainingTrial, ready: TrialReady) -> None:
         self.rows[batch] = BatchRow(batch, peak_bytes=ready.peak_bytes)
         self.base_bytes = ready.base_bytes
         self._step_s[batch] = ready.step_s
@@ -232,7 +221,9 @@ class TrialPool:
                 "limit",
             )
 
-    def _failed(self, batch: int, trial: PoolTrial, failed: TrialFailed | SearchOutOfTime) -> None:
+    def _failed(
+        self, batch: int, trial: TrainingTrial, failed: TrialFailed | SearchOutOfTime
+    ) -> None:
         self._end(trial)
         row = self.rows.get(batch, BatchRow(batch))
         if isinstance(failed, SearchOutOfTime):

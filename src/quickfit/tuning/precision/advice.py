@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import ModelError, UsageError
@@ -21,8 +22,10 @@ from quickfit.tuning.trials.settings import (
     TrialBlock,
     TrialFailed,
     TrialLearned,
-    TrialReady,
 )
+
+if TYPE_CHECKING:
+    from quickfit.tuning.trials.trial import TrainingTrial
 
 # Models and data are `Any`: Keras has no types of its own.
 
@@ -279,16 +282,6 @@ MAX_PAIRS = 3
 LEARN_STEPS = 30
 
 
-class PrecisionTrial(Protocol):
-    """A process that trains on command, as `trials.trial.Trial` is."""
-
-    def start(self) -> None: ...
-    def ready(self) -> TrialReady: ...
-    def run(self, steps: int) -> TrialBlock: ...
-    def learn(self, samples: int) -> TrialLearned: ...
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class PrecisionSide:
     """How one precision did: over all pairs the time of a sample, and what was learned."""
@@ -316,7 +309,7 @@ class PrecisionRefused:
     text: str
 
 
-Sides = tuple[PrecisionTrial, PrecisionTrial]
+Sides = tuple["TrainingTrial", "TrainingTrial"]
 Blocks = tuple[list[TrialBlock], list[TrialBlock]]
 
 
@@ -325,7 +318,7 @@ class _HalfFailed(Exception):  # noqa: N818 - an answer about 16 bits
 
 
 def compare_precisions(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     *,
     enough: float = 1.0,
@@ -349,7 +342,7 @@ def compare_precisions(
 
 
 def _compare_pairs(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     enough: float,
     tell: Callable[[str], None],
@@ -367,7 +360,7 @@ def _compare_pairs(
 
 
 def _begin_sides(
-    make: Callable[[Setting], PrecisionTrial],
+    make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     closing: ExitStack,
     *,
@@ -432,13 +425,20 @@ def _sample_s(blocks: Sequence[TrialBlock]) -> float:
 def _join_pairs(
     pairs: list[Blocks], learned: tuple[TrialLearned, TrialLearned], batch: int
 ) -> PrecisionComparison:
-    full = _build_side([block for pair in pairs for block in pair[0]], learned[0])
-    half = _build_side([block for pair in pairs for block in pair[1]], learned[1])
+    full, half = (_build_side([pair[who] for pair in pairs], learned[who]) for who in (0, 1))
     return PrecisionComparison(interval([_pair_ratio(pair) for pair in pairs]), full, half, batch)
 
 
-def _build_side(blocks: list[TrialBlock], learned: TrialLearned) -> PrecisionSide:
-    samples = sum(block.samples for block in blocks)
-    cpu_s = sum(block.cpu_s for block in blocks)
-    peak_bytes = max(block.peak_bytes for block in blocks)
-    return PrecisionSide(_sample_s(blocks), cpu_s / samples, peak_bytes, learned)
+def _build_side(pairs: Sequence[Sequence[TrialBlock]], learned: TrialLearned) -> PrecisionSide:
+    """Return how one precision did, over the blocks of each pair.
+
+    Means are geometric, as that of the speed-up is: the times of both sides then have its ratio,
+    also where one pair met a busy machine.
+    """
+    cpus_s = [sum(b.cpu_s for b in blocks) / sum(b.samples for b in blocks) for blocks in pairs]
+    return PrecisionSide(
+        statistics.geometric_mean(_sample_s(blocks) for blocks in pairs),
+        statistics.geometric_mean(max(cpu_s, 1e-12) for cpu_s in cpus_s),
+        max(block.peak_bytes for blocks in pairs for block in blocks),
+        learned,
+    )

@@ -4,21 +4,19 @@ setting.
 
 from __future__ import annotations
 
-import ctypes
 import difflib
 import importlib
 import inspect
 import os
 import pickle
-import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quickfit.errors import ModelError
+from quickfit.lab.child_side import limit_memory
 from quickfit.tuning.numerics.guard import require_tensorflow
 from quickfit.tuning.trials import resources
 from quickfit.tuning.trials.batch_elements import describe_value
@@ -296,20 +294,6 @@ def _change_compiling(model: Any, setting: Setting) -> None:
     model.test_function = None
 
 
-_PR_SET_PDEATHSIG = 1
-
-
-def be_harmless(parent: int) -> None:
-    """End with the process that asked, and be the first to go where memory runs out."""
-    if sys.platform.startswith("linux"):
-        # Also ends a child that is stopped, which a closed pipe does not.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
-
-
 def load_tensorflow(order: TrialOrder) -> int:
     """Load TensorFlow, set its threads and the limit; return the memory that it all holds.
 
@@ -329,7 +313,7 @@ def load_tensorflow(order: TrialOrder) -> int:
     _set_threads(order.setting)
     if order.limit_bytes is not None:
         tf.constant(0) + 1  # starts the runtime, whose threads have stacks
-        resources.limit_growth(order.limit_bytes)
+        limit_memory(order.limit_bytes)
     return resources.held_bytes()
 
 

@@ -1,15 +1,11 @@
-"""A child process behind two pipes, and what its end means; its parent goes on in any case."""
+"""The process of a trial, and what its end means: memory, a crash, or a hang."""
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
-import select
 import signal
-import subprocess
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,32 +13,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quickfit.lab.child import Child, ChildError, ChildOptions, read_tail
+from quickfit.lab.child_side import signal_name
 from quickfit.tuning.trials.resources import HeldMemory, MemoryWatch
 from quickfit.tuning.trials.settings import TrialFailed, TrialFailure
 from quickfit.units import seconds, size
 
-# A process that the child started may hold its pipe open: so often it is looked whether the
-# child itself still lives.
-_LOOK_S = 0.2
-_READ_BYTES = 1 << 16
-# No answer is as long as this.
-_LINE_BYTES = 1 << 20
 # The file in a scratch folder that is locked while it is in use.
 LOCK = "in-use.lock"
 _NEW_LOCK = "new.lock"
-# How long a process that has closed its pipe may take to end.
-_END_S = 5.0
 
 
-class ChildProcess:
-    """One process, started in its own session so that Ctrl-C reaches its parent alone.
+class TrialChild:
+    """The process of a trial, and how it failed, once it has.
 
     Args:
         command: the program; the descriptors of its commands and its answers are added.
         cwd: the folder it works in.
         env: its environment.
         log: the file its prints go to.
-        limit_bytes: the limit it sets itself; only told about.
+        limit_bytes: the limit it sets itself, to explain an end by it.
     """
 
     def __init__(
@@ -54,51 +44,29 @@ class ChildProcess:
         log: Path,
         limit_bytes: int | None = None,
     ) -> None:
-        self._phase = "starting"
-        self._step_bytes = 0
         self._log = log
         self._limit_bytes = limit_bytes
         self._kills = memory_kills()
-        self._rest = b""
         self._failure: TrialFailed | None = None
         held = hold_folder(log.parent)
-        theirs_in, self._commands = os.pipe()
-        self._answers, theirs_out = os.pipe()
         try:
-            with log.open("ab") as file:
-                self._process = subprocess.Popen(
-                    [*command, str(theirs_in), str(theirs_out)],
-                    cwd=cwd,
-                    env=dict(env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=file,
-                    pass_fds=(theirs_in, theirs_out),
-                    start_new_session=True,
-                )
+            self._child = Child(command, ChildOptions(cwd=cwd, env=env, log=log, talks=True))
         except BaseException:
-            _close_pipes(self._commands, self._answers, held)
+            os.close(held)
             raise
-        finally:
-            _close_pipes(theirs_in, theirs_out)
-        self._holdings = MemoryWatch(self._process.pid, limit_bytes)
-        # Also when nobody closes it, and at the end of the interpreter.
-        self._end = weakref.finalize(
-            self, _end_process, os.getpid(), self._process, self._commands, self._answers, held
-        )
+        self._memory = MemoryWatch(self._child.pid, limit_bytes)
+        self._release = weakref.finalize(self, os.close, held)
 
     @property
     def pid(self) -> int:
         """The number of the process, which is that of its group."""
-        return self._process.pid
+        return self._child.pid
 
     def send(self, command: Mapping[str, Any]) -> None:  # Any: JSON
         """Give a command to a child; one that has ended is found out by `receive`."""
-        if self._failure is not None:
-            return
-        self._holdings.look()
-        with suppress(BrokenPipeError):
-            os.write(self._commands, json.dumps(command).encode() + b"\n")
+        if self._failure is None:
+            self._memory.look()
+            self._child.send(command)
 
     def receive(self, patience_s: float) -> dict[str, Any]:
         """Wait for an answer.
@@ -109,92 +77,52 @@ class ChildProcess:
         Raises:
             TrialFailed: it ended, hung, wrote something else, or answered that it failed.
         """
-        while True:
-            message = self._message(patience_s)
-            kind = message["kind"]
-            if kind == "failed":
-                failure = TrialFailure(message["failure"])
-                raise self._failed(TrialFailed(failure, str(message["text"])))
-            if kind != "alive":
-                return message
-            self._phase = str(message["phase"])
-            self._step_bytes = int(message.get("step_bytes", self._step_bytes))
+        if self._failure is not None:
+            raise self._failure
+        try:
+            message = self._child.receive(patience_s, look=self._memory.look)
+        except ChildError as error:
+            raise self._fail(self._explain(error, patience_s)) from None
+        if message["kind"] == "failed":
+            raise self._fail(TrialFailed(TrialFailure(message["failure"]), str(message["text"])))
+        return message
 
     def hold(self) -> None:
         """Stop the child with all its threads, so that it takes nothing from others."""
-        self._signal(signal.SIGSTOP)
+        if self._failure is None:
+            self._child.pause()
 
     def go_on(self) -> None:
         """Let the child run after `hold`."""
-        self._signal(signal.SIGCONT)
+        if self._failure is None:
+            self._child.resume()
 
     def end(self) -> None:
         """End the child and everything it started in its group; any number of times."""
-        self._failed(TrialFailed(TrialFailure.CRASHED, "the trial was closed."))
+        self._fail(TrialFailed(TrialFailure.CRASHED, "the trial was closed."))
 
-    def _message(self, patience_s: float) -> dict[str, Any]:
-        if self._failure is not None:
-            raise self._failure
-        line = self._line(patience_s)
-        try:
-            message = json.loads(line)
-            if not isinstance(message["kind"], str):
-                raise TypeError
-            return dict(message)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise self._failed(explain_garbled(line, self._known())) from None
-
-    def _line(self, patience_s: float) -> bytes:
-        until_s = time.monotonic() + patience_s
-        while b"\n" not in self._rest:
-            left_s = until_s - time.monotonic()
-            if left_s <= 0:
-                raise self._failed(explain_hang(patience_s, self._known()))
-            if len(self._rest) > _LINE_BYTES:
-                raise self._failed(explain_garbled(self._rest, self._known()))
-            self._read(min(left_s, _LOOK_S))
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
-
-    def _read(self, wait_s: float) -> None:
-        has_ended = self._process.poll() is not None
-        if not has_ended:
-            self._holdings.look()
-        if select.select([self._answers], [], [], 0 if has_ended else wait_s)[0]:
-            piece = os.read(self._answers, _READ_BYTES)
-            self._rest += piece
-            if piece:
-                return
-            has_ended = True
-        if has_ended:
-            raise self._failed(explain_end(self._returncode(), self._known()))
-
-    def _returncode(self) -> int:
-        try:
-            return self._process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            raise self._failed(explain_hang(_END_S, self._known())) from None
-
-    def _known(self) -> ChildCircumstances:
-        return ChildCircumstances(
-            self._phase,
+    def _explain(self, error: ChildError, patience_s: float) -> TrialFailed:
+        known = ChildCircumstances(
+            self._child.phase,
             self._log,
             self._limit_bytes,
             self._kills,
-            held=self._holdings.held,
-            step_bytes=self._step_bytes,
+            held=self._memory.held,
+            step_bytes=int(self._child.facts.get("step_bytes", 0)),
         )
+        if error.kind == "silent":
+            return explain_hang(patience_s, known)
+        code = self._child.poll()
+        if error.kind == "ended" and code is not None:
+            return explain_end(code, known)
+        return TrialFailed(TrialFailure.CRASHED, _explain_failure(f"the process {error}", known))
 
-    def _failed(self, failed: TrialFailed) -> TrialFailed:
-        """End the child; the first failure is the one that is told from then on."""
+    def _fail(self, failed: TrialFailed) -> TrialFailed:
+        """End the child; the first failure is the one that counts from then on."""
         self._failure = self._failure or failed
-        self._end()
+        self._child.end()
+        self._release()
         return self._failure
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._failure is None and self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
 
 
 def hold_folder(folder: Path) -> int:
@@ -209,22 +137,6 @@ def hold_folder(folder: Path) -> int:
         # Named only now, so that nobody finds the mark of a folder in use unlocked.
         os.rename(folder / _NEW_LOCK, folder / LOCK)
     return descriptor
-
-
-def _end_process(owner: int, process: subprocess.Popen[bytes], *descriptors: int) -> None:
-    if os.getpid() != owner:
-        return  # a fork of the process that started it
-    # The group outlives its first process where that has started others.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):  # one that waits for a broken disk
-        process.wait(_END_S)
-    _close_pipes(*descriptors)
-
-
-def _close_pipes(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 # What libraries write when an allocation fails, just before they end the process.
@@ -274,35 +186,27 @@ class ChildCircumstances:
 
 def explain_end(returncode: int, known: ChildCircumstances) -> TrialFailed:
     """Return what the end of a child means."""
-    log = last_lines(known.log)
     number = returncode - 128 if returncode > 128 else -returncode  # a shell's way to tell it
     if returncode < 0 or returncode == 128 + signal.SIGKILL:
         failure, text = _explain_signal(number, known)
     else:
         failure = TrialFailure.CRASHED
         text = f"the process ended by itself with exit code {returncode}"
-    return TrialFailed(failure, _explain_failure(text, known, log))
+    return TrialFailed(failure, _explain_failure(text, known))
 
 
 def explain_hang(patience_s: float, known: ChildCircumstances) -> TrialFailed:
     """Return what it means that a child gave no sign of life."""
     text = f"the process gave no sign of life for {seconds(patience_s)}, and was ended"
-    return TrialFailed(TrialFailure.HUNG, _explain_failure(text, known, last_lines(known.log)))
-
-
-def explain_garbled(line: bytes, known: ChildCircumstances) -> TrialFailed:
-    """Return what it means that something else than an answer came."""
-    shown = line[:100].decode(errors="replace")
-    text = f"the process wrote {shown!r} in place of an answer"
-    return TrialFailed(TrialFailure.CRASHED, _explain_failure(text, known, last_lines(known.log)))
+    return TrialFailed(TrialFailure.HUNG, _explain_failure(text, known))
 
 
 def _explain_signal(number: int, known: ChildCircumstances) -> tuple[TrialFailure, str]:
-    name = _signal_name(number)
+    name = signal_name(number)
     if number == signal.SIGKILL:
         return _explain_kill(known)
     # Native stacks may follow the words.
-    written = _log_tail(known.log).lower()
+    written = read_tail(known.log, _TAIL_BYTES).lower()
     if any(word in written for word in _MEMORY_WORDS):
         return TrialFailure.OUT_OF_MEMORY, f"memory ran out: the process was ended by {name}"
     if known.limit_bytes is not None and number in _SIGNALS_OF_MEMORY:
@@ -373,26 +277,14 @@ def _read_counter(file: Path, name: str) -> int | None:
     return None
 
 
-def _signal_name(number: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
-
-
 def last_lines(log: Path) -> str:
     """Return the end of what a child wrote, without progress bars."""
-    lines = _log_tail(log).splitlines()
+    lines = read_tail(log, _TAIL_BYTES).splitlines()
     kept = [line[:_LINE_CHARS] for line in lines if line.strip() and not _NOISE.search(line)]
     return "\n".join(kept[-_TAIL_LINES:])
 
 
-def _log_tail(log: Path) -> str:
-    with suppress(OSError), log.open("rb") as file:
-        file.seek(max(os.fstat(file.fileno()).st_size - _TAIL_BYTES, 0))
-        return file.read().decode(errors="replace")
-    return ""
-
-
-def _explain_failure(text: str, known: ChildCircumstances, log: str) -> str:
+def _explain_failure(text: str, known: ChildCircumstances) -> str:
+    log = last_lines(known.log)
     sentence = f"while {known.phase}, {text}."
     return f"{sentence}\nIt wrote last:\n{log}" if log else sentence

@@ -13,13 +13,12 @@ from typing import Any
 import psutil
 
 from quickfit.capacity import whole_cores
-
-_PAGE_UNIT_BYTES = 1024
+from quickfit.lab.child_side import status_bytes
 
 
 def held_bytes() -> int:
     """Return the memory this process holds now."""
-    return _status_bytes("VmRSS")
+    return status_bytes("VmRSS")
 
 
 def forget_peak() -> None:
@@ -30,29 +29,7 @@ def forget_peak() -> None:
 
 def peak_bytes() -> int:
     """Return the most memory this process held since `forget_peak`."""
-    return _status_bytes("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def limit_growth(limit_bytes: int) -> None:
-    """Let this process take so much more memory than it has, and no more.
-
-    The limit is on writable memory that was asked for (RLIMIT_DATA), used or not: it is met at
-    the latest when the memory has grown by so much. A limit on address space (RLIMIT_AS) would
-    be met ten times earlier: each new thread reserves 64 MB that it never writes to.
-    """
-    most = _status_bytes("VmData") + limit_bytes
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-def _status_bytes(name: str) -> int:
-    with suppress(OSError), open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith(f"{name}:"):
-                return int(line.split()[1]) * _PAGE_UNIT_BYTES
-    return 0
+    return status_bytes("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def step_bytes(model: Any, batch: int) -> int:  # Any: Keras tells no types

@@ -19,7 +19,7 @@ from quickfit.tuning.trials.feeds import reset_seeds
 from quickfit.tuning.trials.settings import TrialBlock, TrialLearned, TrialReady
 
 if TYPE_CHECKING:
-    from quickfit.tuning.trials.child import ParentLink
+    from quickfit.lab.child_side import ParentLink
 
 # No command comes after so many epochs.
 _EPOCHS = 10**9
@@ -112,7 +112,7 @@ class PacedTraining:
             if block is not None:
                 self._link.answer("block", dataclasses.asdict(block))
                 self._obey(self._link.command())
-        self._link.live()
+        self._link.say_alive()
         return logs
 
     def _do_first(self, took_s: float) -> None:
@@ -499,7 +499,7 @@ class _LossRecorder:
     def __call__(self, iterator: Any) -> Any:
         self._last = self._function(iterator)
         self._first = self._first or self._last
-        self._link.live()
+        self._link.say_alive()
         return self._last
 
     def losses(self) -> tuple[float, float]:

@@ -6,17 +6,17 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Timer
+from threading import TIMEOUT_MAX, Event, Timer
 from typing import Any, Protocol, Self
 
-from quickfit.tuning.trials.process import LOCK, ChildProcess, hold_folder
+from quickfit.lab.child import kill_group
+from quickfit.tuning.trials.process import LOCK, TrialChild, hold_folder
 from quickfit.tuning.trials.settings import (
     RecipeKind,
     Setting,
@@ -67,7 +67,7 @@ class Trial:
         self._limit_bytes = limit_bytes
         self._patience_s = patience_s
         self._env = {**_ENVIRONMENT, **os.environ, **(env or {})}
-        self._child: ChildProcess | None = None
+        self._child: TrialChild | None = None
         self._scratch: Path | None = None
         self._ready: TrialReady | None = None
 
@@ -90,7 +90,7 @@ class Trial:
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         here = [str(self.recipe.cwd)] if self.recipe.kind is RecipeKind.NAME else []
         path = json.dumps([*here, *sys.path])
-        self._child = ChildProcess(
+        self._child = TrialChild(
             [sys.executable, "-c", _PROGRAM, path],
             cwd=self.recipe.cwd,
             env=self._env,
@@ -219,16 +219,31 @@ def _remove_unused(folder: Path) -> None:
         os.close(descriptor)
 
 
-class Killable(Protocol):
-    """A trial with a process of its own, whose number is that of its group."""
+class TrainingTrial(Protocol):
+    """What is used of a `Trial`: a process that trains on command."""
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None where there is none."""
+        """The number of its process, which is that of its group; None where there is none."""
+
+    def start(self) -> None:
+        """Begin; return at once."""
+
+    def ready(self) -> TrialReady:
+        """Wait until it is built and has made its first steps."""
+
+    def run(self, steps: int) -> TrialBlock:
+        """Train so many steps."""
+
+    def learn(self, samples: int) -> TrialLearned:
+        """Train from the first weights on so many samples; return how far it came."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 @contextmanager
-def end_after(trial: Killable, seconds: float) -> Iterator[Event]:
+def end_after(trial: TrainingTrial, seconds: float) -> Iterator[Event]:
     """End a trial that is still at work after so long; the event tells that it was.
 
     A trial that shows signs of life has not hung, and would be waited for as long as it takes.
@@ -238,10 +253,9 @@ def end_after(trial: Killable, seconds: float) -> Iterator[Event]:
     def end() -> None:
         is_over.set()
         if trial.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(trial.pid, signal.SIGKILL)
+            kill_group(trial.pid)
 
-    timer = Timer(seconds, end)
+    timer = Timer(min(seconds, TIMEOUT_MAX), end)
     timer.daemon = True
     timer.start()
     try:

@@ -25,9 +25,8 @@ from quickfit.causes._shared.image_pipeline.values import (
     Plan,
     Value,
     code,
-    parameters,
 )
-from quickfit.code.syntax import Def, parse_code, parse_expression
+from quickfit.code.syntax import Def, parameter_names, parse_code, parse_expression
 from quickfit.findings import FixClass
 
 _NAMES = ("label", "weight")
@@ -185,7 +184,7 @@ def _taken(plan: Plan, columns: list[str], scope: Def | None) -> set[str]:
     nodes += [parse_code(condition) for condition, _ in plan.shuffles]
     nodes += [plan.batch_size] if plan.batch_size is not None else []
     names = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return names | (set(parameters(scope)) if scope is not None else set())
+    return names | (set(parameter_names(scope)) if scope is not None else set())
 
 
 def slices(columns: list[str], tf: str, taken: set[str]) -> list[str]:
@@ -287,7 +286,7 @@ def _drawn(
     scope: Def | None,
 ) -> list[Line]:
     """Return the lines that hold what is drawn from as tensors."""
-    taken = set(parameters(scope)) if scope is not None else set()
+    taken = set(parameter_names(scope)) if scope is not None else set()
     taken |= {n.id for c in columns for n in ast.walk(parse_code(c)) if isinstance(n, ast.Name)}
     if facts.drawn is not None:
         taken |= {n.id for n in ast.walk(facts.drawn[0]) if isinstance(n, ast.Name)}

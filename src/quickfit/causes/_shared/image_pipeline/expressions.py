@@ -30,7 +30,7 @@ from quickfit.causes._shared.image_pipeline.values import (
     item_of,
     number,
 )
-from quickfit.code.syntax import Def
+from quickfit.code.syntax import Def, is_docstring
 
 Env = dict[str, Value]
 
@@ -329,7 +329,7 @@ class Expressions(abc.ABC):
                 left = ast.Name(statement.target.id, ast.Load())
                 made = ast.BinOp(left, statement.op, statement.value)
                 env[statement.target.id] = self.value(ast.copy_location(made, statement), env)
-            elif not _is_docstring(statement):
+            elif not is_docstring(statement):
                 raise NotRecognisedError
 
 
@@ -337,7 +337,3 @@ def _with_key(node: ast.expr) -> ast.expr:
     """Return the number of an item as a key; other expressions as they are."""
     is_number = isinstance(node, ast.Name) and node.id == INDEX
     return ast.Name(KEY, ast.Load()) if is_number else node
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

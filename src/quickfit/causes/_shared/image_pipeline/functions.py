@@ -18,9 +18,8 @@ from quickfit.causes._shared.image_pipeline.values import (
     Value,
     code,
     number,
-    parameters,
 )
-from quickfit.code.syntax import Def
+from quickfit.code.syntax import Def, parameter_names
 
 # Calls that give a number from 0 to 1, each as likely.
 _UNIFORM = {"random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.uniform"}
@@ -183,7 +182,7 @@ class Functions(Chances):
         static = [code(d) for d in function.decorator_list] == ["staticmethod"]
         if given.vararg or given.kwarg or (function.decorator_list and not static):
             raise NotRecognisedError
-        names = parameters(function)
+        names = parameter_names(function)
         is_method = isinstance(node.func, ast.Attribute) and not static
         names = names[1:] if is_method else names
         defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
@@ -223,5 +222,5 @@ class Functions(Chances):
 def free_names(function: Def) -> set[str]:
     """Return the names that a function has from outside."""
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameters(function))
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | set(parameter_names(function))
     return {n.id for n in names} - own

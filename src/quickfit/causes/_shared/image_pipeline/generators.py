@@ -19,11 +19,10 @@ from quickfit.causes._shared.image_pipeline.values import (
     NotRecognisedError,
     Plan,
     code,
-    parameters,
 )
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import Def, parse_code
+from quickfit.code.syntax import Def, parameter_names, parse_code
 from quickfit.findings import Change, Edit
 
 # Calls that are not needed where nothing uses their result.
@@ -141,7 +140,7 @@ def followed(
     reading.taken = {
         n.id for n in module.all(ast.Name, within=function) if isinstance(n.ctx, ast.Store)
     }
-    reading.taken |= set(parameters(function))
+    reading.taken |= set(parameter_names(function))
     batches = Batches(reading)
     batches.is_rerun = is_rerun
     return batches.followed(without_docstring(function)), reading
@@ -182,7 +181,7 @@ def _body(module: Module, function: Def, plan: Plan, made: Pipeline) -> Edit:
     kept = [s for s in plan.prelude if is_needed(s, plan.prelude, text)]
     lines = [*_kept(module, kept), *laid_out(made.lines, module)]
     names = {n.id for s in kept for n in ast.walk(s) if isinstance(n, ast.Name)}
-    if {"ds", "load", "nearest"} & {*names, *parameters(function)}:
+    if {"ds", "load", "nearest"} & {*names, *parameter_names(function)}:
         raise NotRecognisedError
     first = module.begin(body[0])[0]
     if not module.is_alone(body[0]) or not module.is_alone(body[-1]):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from quickfit.code.module import Module
-from quickfit.code.syntax import Def
+from quickfit.code.syntax import Def, parameter_names
 
 # The number of an item among all items, in expressions of one item.
 INDEX = "item_number"
@@ -299,7 +299,7 @@ class Names:
             for place in (scope, self.module.tree):
                 if place is None:
                     continue
-                if isinstance(place, ast.FunctionDef) and key in parameters(place):
+                if isinstance(place, ast.FunctionDef) and key in parameter_names(place):
                     return None
                 found = self._assignments(key, place)
                 if found:
@@ -407,12 +407,6 @@ def _pair(statement: ast.stmt) -> tuple[str, ast.expr | None]:
     """Return the name that a statement gives a value, and the value."""
     found = assignment(statement)
     return (code(found[0]), found[1]) if found is not None else ("", None)
-
-
-def parameters(function: Def) -> list[str]:
-    """Return the names of a function's parameters."""
-    given = function.args
-    return [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
 def _bound(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:

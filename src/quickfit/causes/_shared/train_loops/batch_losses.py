@@ -19,7 +19,7 @@ from quickfit.code.scopes import (
     import_path,
     is_read_after,
     local_names,
-    own_nodes,
+    nodes_in_scope,
     reads,
     reads_in_file,
     scope_of,
@@ -224,7 +224,7 @@ def can_replay(
     """Tell whether statements need only the results of each batch, and no batch needs them."""
     first = loop.body[: len(loop.body) - len(tail)]
     root = model.partition(".")[0]
-    nodes = [node for statement in tail for node in own_nodes(statement)]
+    nodes = [node for statement in tail for node in nodes_in_scope(statement)]
     if any(leaves(node) for node in nodes):
         return False
     if not all(is_harmless(module, n) for n in nodes if isinstance(n, ast.Call)):

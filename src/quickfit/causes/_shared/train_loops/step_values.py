@@ -10,8 +10,8 @@ from quickfit.code.scopes import (
     binders,
     dotted,
     import_path,
+    nodes_in_scope,
     only_value,
-    own_nodes,
     scope_of,
     value_of,
     writes,
@@ -157,4 +157,4 @@ def functions_reached(nodes: Iterable[ast.AST], modules: Sequence[Module]) -> li
 
 def leaves_function(loop: ast.For) -> bool:
     """Tell whether what stands behind a loop may not run when the loop is over."""
-    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) for n in own_nodes(loop))
+    return any(isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) for n in nodes_in_scope(loop))

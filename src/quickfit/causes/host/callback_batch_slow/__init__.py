@@ -32,7 +32,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.host.callback_batch_slow.edit import (
     FREQUENCIES,
     seldom_hook,
@@ -172,15 +172,6 @@ def _gain(hook_s: float, step_s: float, signals: Signals) -> Gain:
     return gain(step_s, (after[0], after[1], after[2]), basis)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to do the work every n-th batch."""
-    return Fix(
-        title="Do the callback's work every 50th batch, or at the end of the epoch",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Let the hook return at once on most batches, or a library's logger write less often."""
     slow = [time for time in signals.callbacks if time.name not in (*KERAS_OWN, *SAVERS)]
@@ -199,6 +190,9 @@ CAUSE = Cause(
     title="A callback works on every batch",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Do the callback's work every 50th batch, or at the end of the epoch",
+        kind=FixClass.SAME_RESULTS,
+    ),
     changes=changes,
 )

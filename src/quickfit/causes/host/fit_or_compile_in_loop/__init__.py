@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause, example
+from quickfit.causes._shared.large_node import own_python_between_s
 from quickfit.causes.host.fit_or_compile_in_loop.edit import (
     one_compile,
     one_compile_of_helper,
@@ -162,8 +163,10 @@ def _gain(calls: FitCalls, traced_s: float, signals: Signals) -> Gain:
     is_short = calls.steps < SHORT_CALL
     ends_s = whole.iterator_ends_s + whole.epoch_ends_s if is_short else 0.0
     likely_s = REMOVED[1] * spent_s + ENDS_REMOVED * ends_s
-    # What lies between the calls is Keras dropping what they made, or the script's own work.
-    most_s = max(traced_s + whole.calls_s + ends_s, spent_s)
+    # What lies between the calls is Keras dropping what they made, or the script's own work, which
+    # stays.
+    between_s = max(whole.calls_s - own_python_between_s(signals), 0.0)
+    most_s = max(traced_s + between_s + ends_s, spent_s)
     gone = (REMOVED[0] * spent_s, likely_s, most_s)
     # Steps as long as they are without tracing stay.
     steps_s = min(len(signals.steps.steps) * signals.steps.median_s, whole.total_s)
@@ -266,5 +269,4 @@ CAUSE = Cause(
     scan=scan,
     fix=fix,
     changes=changes,
-    counts_start=True,
 )

@@ -23,6 +23,7 @@ from quickfit.code.scopes import (
     scope_of,
     writes,
 )
+from quickfit.code.syntax import keyword_value
 from quickfit.findings import Change, FixClass
 
 ONE_FIT, ONE_COMPILE = "Call `fit` once, for all epochs", "Compile once, before the loop"
@@ -75,7 +76,7 @@ def one_fit(module: Module, line: int) -> Change | None:
     edit = module.replace_statements(loop, loop, "\n".join([*module.comments_in(loop), code]))
     if edit is None or not code:
         return None
-    shuffle = _keyword(call, "shuffle")
+    shuffle = keyword_value(call, "shuffle")
     is_same = isinstance(shuffle, ast.Constant) and shuffle.value is False
     kind = FixClass.SAME_RESULTS if is_same else FixClass.EQUIVALENT
     return Change(ONE_FIT, kind, (edit,), "" if is_same else SHUFFLED)
@@ -109,10 +110,6 @@ def method_at(module: Module, line: int, name: str) -> ast.Call | None:
     return plain[0] if len(plain) == len(found) == 1 else None
 
 
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((k.value for k in call.keywords if k.arg == name), None)
-
-
 def epochs_of(
     module: Module, loop: ast.For, call: ast.Call, *, can_begin_at_one: bool = False
 ) -> str:
@@ -125,7 +122,7 @@ def epochs_of(
         return ""
     if len(counted.args) > 1 and not can_begin_at_one:
         return ""
-    epochs = _keyword(call, "epochs")
+    epochs = keyword_value(call, "epochs")
     is_one = epochs is None or (isinstance(epochs, ast.Constant) and epochs.value == 1)
     names = {k.arg for k in call.keywords}
     if not is_one or None in names or names & _LOOKED_AT or len(call.args) > 3:
@@ -154,7 +151,7 @@ def _turns(module: Module, counted: ast.Call) -> str:
 def _is_generator(module: Module, call: ast.Call) -> bool:
     """Tell whether `fit` may be given a generator: the loop may use it up part by part."""
     first = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "x")]
-    if len(call.args) > 1 or _keyword(call, "y") is not None or not first:
+    if len(call.args) > 1 or keyword_value(call, "y") is not None or not first:
         return False
     found = binders(scope_of(module, call), first[0].id) if isinstance(first[0], ast.Name) else []
     statements = [module.statement(node) for node in found]
@@ -168,7 +165,7 @@ def fit_code(module: Module, call: ast.Call, count: str, more: Sequence[str] = (
     for keyword in call.keywords:
         value = count if keyword.arg == "epochs" else module.code(keyword.value)
         given.append(f"{keyword.arg}={value}")
-    if _keyword(call, "epochs") is None:
+    if keyword_value(call, "epochs") is None:
         given.append(f"epochs={count}")
     return call_code(dotted(call.func), [*given, *more], "")
 
@@ -185,7 +182,7 @@ def _compiled(module: Module, line: int, modules: Sequence[Module]) -> Compiled 
     model = dotted(call.func).removesuffix(".compile")
     if is_touched(loop, statement, model):
         return None
-    optimizer = call.args[0] if call.args else _keyword(call, "optimizer")
+    optimizer = call.args[0] if call.args else keyword_value(call, "optimizer")
     made = optimizer if isinstance(optimizer, ast.Call) else None
     rate = rate_of(made) if made is not None else None
     if rate is not None and not reads(rate) & writes(loop):
@@ -229,7 +226,7 @@ def is_touched(loop: ast.For, statement: ast.stmt, model: str) -> bool:
 
 def rate_of(optimizer: ast.Call) -> ast.expr | None:
     """Return what an optimizer is given as its learning rate."""
-    by_name = _keyword(optimizer, "learning_rate")
+    by_name = keyword_value(optimizer, "learning_rate")
     return by_name if by_name is not None else next(iter(optimizer.args), None)
 
 
@@ -310,7 +307,7 @@ def one_compile_of_helper(module: Module, line: int, modules: Sequence[Module]) 
         return None
     statement, given = function.body[0], parameters(function)
     model = dotted(call.func).removesuffix(".compile")
-    optimizer = call.args[0] if call.args else _option(call, "optimizer")
+    optimizer = call.args[0] if call.args else keyword_value(call, "optimizer")
     rate = rate_of(optimizer) if isinstance(optimizer, ast.Call) else None
     if statement is not module.statement(call) or model not in given or rate is None:
         return None
@@ -325,10 +322,6 @@ def one_compile_of_helper(module: Module, line: int, modules: Sequence[Module]) 
     if not PythonNumbers(modules).is_number(module, rate) or module.comments_in(statement):
         return None
     return _moved(module, function, calls[0][1], (call, optimizer, rate), model, others)
-
-
-def _option(call: ast.Call, name: str) -> ast.expr | None:
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def _moved(

@@ -13,7 +13,7 @@ from quickfit.causes.host.fit_or_compile_in_loop.edit import epochs_of, fit_code
 from quickfit.code.datasets import is_surely_dataset
 from quickfit.code.loops import indent_unit
 from quickfit.code.module import Module
-from quickfit.code.scopes import dotted, is_read_after, own_nodes, reads, writes
+from quickfit.code.scopes import dotted, is_read_after, nodes_in_scope, reads, writes
 from quickfit.findings import Change, FixClass
 
 TITLE = "Call `fit` once for all epochs, and look at its history afterwards"
@@ -107,7 +107,7 @@ def _is_afterwards(
     module: Module, loop: ast.For, rest: Sequence[ast.stmt], model: str, call: ast.Call
 ) -> bool:
     """Tell whether statements can run after all epochs: they need nothing of the model."""
-    nodes = [node for statement in rest for node in own_nodes(statement)]
+    nodes = [node for statement in rest for node in nodes_in_scope(statement)]
     if any(leaves(node) for node in nodes):
         return False
     if not all(is_harmless(module, n) for n in nodes if isinstance(n, ast.Call)):

@@ -30,7 +30,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes._shared.keras_objects import is_one_row
 from quickfit.causes.host.predict_in_loop.edit import predictions
 from quickfit.code.conditions import draws, is_for_tests, never_runs, shows_live, waits_for_someone
@@ -173,16 +173,6 @@ def _claims(signals: Signals) -> tuple[str, ...]:
     return ("looks", "validation", "tracing")
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to call the model itself."""
-    return Fix(
-        title="Call the compiled model itself, or `predict` once for all rows",
-        kind=FixClass.EQUIVALENT,
-        example=example(__doc__ or "", "Use instead"),
-        note="Make `tf.function(model)` once, outside the loop.",
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Predict all rows at once where they are known; else call the model itself."""
     where = finding.where
@@ -235,6 +225,10 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title="Call the compiled model itself, or `predict` once for all rows",
+        kind=FixClass.EQUIVALENT,
+        note="Make `tf.function(model)` once, outside the loop.",
+    ),
     changes=changes,
 )

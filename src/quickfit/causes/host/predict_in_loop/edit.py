@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from quickfit.causes._shared.batch_size import has_fixed_size
 from quickfit.code.arrays import bindings_near, changes_in_place, is_array, is_new_axis
+from quickfit.code.batch_size import has_fixed_size
 from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.scopes import call_at
-from quickfit.code.syntax import Def, called_name, is_open, name_of
+from quickfit.code.syntax import Def, called_name, is_open, name_of, names_in
 from quickfit.findings import Change, Edit, FixClass
 
 Loop = ast.For | ast.While
@@ -217,7 +217,7 @@ def rows_of(
     if found is None or model is None or not _is_untouched(module, loop, call, model):
         return None
     is_counted = isinstance(loop.iter, ast.Call) and called_name(loop.iter) == "range"
-    rows = {found.all_rows.partition("[")[0], *(() if is_counted else _names(loop.target))}
+    rows = {found.all_rows.partition("[")[0], *(() if is_counted else names_in(loop.target))}
     return None if changes_in_place(module, loop, rows) else found
 
 
@@ -241,7 +241,7 @@ def _over_rows(module: Module, loop: ast.For, given: ast.expr, program: Program)
             return None
         index, row, rows = name_of(row.elts[0]), row.elts[1], rows.args[0]
     elif isinstance(row, ast.Name):
-        index = next((n for n in ("index", "row_index") if n not in _names(module.tree)), "")
+        index = next((n for n in ("index", "row_index") if n not in names_in(module.tree)), "")
         code = f"{index}, {row.id} in enumerate({module.code(rows)})"
         edits = (Edit(module.path, module.begin(row), module.end(rows), code),)
     taken = _as_batch(given)
@@ -362,7 +362,7 @@ def _is_untouched(module: Module, loop: ast.For, call: ast.Call, model: ast.expr
             return False
         if isinstance(node, ast.Try | ast.With | ast.FunctionDef | ast.Delete | ast.Await):
             return False
-    kept = {_root(model), *_names(call), *_names(loop.target)}
+    kept = {_root(model), *names_in(call), *names_in(loop.target)}
     return not any(_root(node) in kept for node in _stores(loop))
 
 
@@ -371,10 +371,6 @@ def _stores(loop: ast.For) -> list[ast.expr]:
     nodes = [n for statement in loop.body for n in ast.walk(statement)]
     parts = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)]
     return [n for n in parts if not isinstance(n.ctx, ast.Load)]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _root(node: ast.expr) -> str:

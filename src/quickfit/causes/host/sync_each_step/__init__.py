@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.host.sync_each_step.edit_metrics import metrics_out_of_loop, reads_where_shown
 from quickfit.causes.host.sync_each_step.edit_values import (
     seldom_shown,
@@ -129,15 +129,6 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to update metrics in the compiled step and to read them now and then."""
-    return Fix(
-        title="Update metrics in the compiled step, and read them every 100 steps",
-        kind=FixClass.SAME_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Take values out of tensors and metrics after the loop, seldom, or all at once."""
     where, modules = finding.where, program.modules()
@@ -156,6 +147,9 @@ CAUSE = Cause(
     symptom=Symptom.SLOW,
     detect=detect,
     scan=scan,
-    fix=fix,
+    advice=Fix(
+        title="Update metrics in the compiled step, and read them every 100 steps",
+        kind=FixClass.SAME_RESULTS,
+    ),
     changes=changes,
 )

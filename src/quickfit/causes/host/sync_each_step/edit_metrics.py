@@ -350,7 +350,7 @@ def _updates(module: Module, loop: ast.For, modules: Sequence[Module]) -> tuple[
             continue
         updates = []
         for follower in loop.body[number + 1 :]:
-            if not _is_update(follower):
+            if not is_update(follower):
                 break
             updates.append(follower)
         names = _names_inside(module, statement, call, step)
@@ -370,14 +370,6 @@ def _step(module: Module, call: ast.Call, modules: Sequence[Module]) -> ast.Func
     is_last = len(returned) == 1 and found[0].body[-1] is returned[0]
     is_compiled = import_path(module, dotted(compiler)) == "tensorflow.function"
     return found[0] if is_compiled and is_last and len(used) == 1 else None
-
-
-def _is_update(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    is_plain = all(isinstance(value, ast.Name) for value in call.args) and not call.keywords
-    return call.func.attr == "update_state" and isinstance(call.func.value, ast.Name) and is_plain
 
 
 def _names_inside(

@@ -25,7 +25,7 @@ from quickfit.code.scopes import (
     dotted,
     import_path,
     is_read_after,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     reads,
     scope_of,
@@ -66,7 +66,7 @@ def _is_left_between(
     module: Module, loop: ast.For, late: Sequence[ast.stmt], tensors: Iterable[str]
 ) -> bool:
     """Tell whether a name that is read behind the loop may be newer than what is kept of it."""
-    if not any(isinstance(n, ast.Break | ast.Continue) for n in own_nodes(loop)):
+    if not any(isinstance(n, ast.Break | ast.Continue) for n in nodes_in_scope(loop)):
         return False
     names = {*tensors, *counters(loop), *writes(*(s for s in late if isinstance(s, ast.Assign)))}
     return any(is_read_after(module, name, [loop]) for name in names)
@@ -415,7 +415,7 @@ def is_tensor_of(
     if len(made) != 1:
         return False
     where, function = made[0]
-    values = [n.value for n in own_nodes(*function.body) if isinstance(n, ast.Return)]
+    values = [n.value for n in nodes_in_scope(*function.body) if isinstance(n, ast.Return)]
     for value in values:
         if place is not None:
             is_long = isinstance(value, ast.Tuple) and place < len(value.elts)

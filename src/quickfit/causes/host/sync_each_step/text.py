@@ -21,7 +21,6 @@ from quickfit.code.module import Module
 from quickfit.code.names import Binding
 from quickfit.code.program import Program
 from quickfit.code.syntax import LOOPS, Function, argument, name_of
-from quickfit.errors import SourceError
 
 READS = ("numpy", "item", "float", "int")
 SHOWS = ("print",)
@@ -279,12 +278,7 @@ _known: WeakKeyDictionary[Program, bool] = WeakKeyDictionary()
 def _has_steps(program: Program) -> bool:
     """Tell whether a program has steps written by hand at all, looked for once."""
     if program not in _known:
-        _known[program] = any("GradientTape" in _text(program, p) for p in program.files.paths)
+        _known[program] = any(
+            "GradientTape" in program.files.text_or_empty(p) for p in program.files.paths
+        )
     return _known[program]
-
-
-def _text(program: Program, path: str) -> str:
-    try:
-        return program.files.text(path)
-    except SourceError:
-        return ""

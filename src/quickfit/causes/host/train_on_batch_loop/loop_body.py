@@ -13,7 +13,7 @@ from quickfit.code.scopes import (
     binders,
     dotted,
     import_path,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     scope_of,
     value_of,
@@ -233,7 +233,7 @@ def _is_divisor(module: Module, loop: ast.For, name: str, sums: Sequence[tuple[s
 
 
 def _tests(loop: ast.For) -> list[ast.AST]:
-    return [n for s in own_nodes(*loop.body) if isinstance(s, ast.If) for n in ast.walk(s)]
+    return [n for s in nodes_in_scope(*loop.body) if isinstance(s, ast.If) for n in ast.walk(s)]
 
 
 def generator_steps(module: Module, value: ast.expr, modules: Sequence[Module], model: str) -> str:
@@ -247,7 +247,7 @@ def generator_steps(module: Module, value: ast.expr, modules: Sequence[Module], 
     if len(found) != 1 or found[0].decorator_list or value.keywords:
         return ""
     function = found[0]
-    yields = [n for n in own_nodes(*function.body) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    yields = [n for n in nodes_in_scope(*function.body) if isinstance(n, ast.Yield | ast.YieldFrom)]
     names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     if len(yields) != 1 or model.partition(".")[0] in names or not _is_pair(function, yields[0]):
         return ""
@@ -292,7 +292,7 @@ def _is_array(function: ast.FunctionDef, part: ast.expr) -> bool:
     Keras looks at two batches only: padding that differs between batches would fail in a later one.
     """
     if isinstance(part, ast.Name):
-        stores = [n for n in own_nodes(*function.body) if isinstance(n, ast.Assign)]
+        stores = [n for n in nodes_in_scope(*function.body) if isinstance(n, ast.Assign)]
         named = [s for s in stores if any(dotted(target) == part.id for target in s.targets)]
         is_other = any(isinstance(s.value, ast.Name) for s in named)
         is_own = len(named) == 1 and part.id not in parameters(function)

@@ -27,12 +27,12 @@ by `predict-in-loop`. Larger validation batches, `cache()` and
 from __future__ import annotations
 
 from quickfit.causes._cause import Cause, example
-from quickfit.causes._shared.batch_size import larger_validation_batch
 from quickfit.causes.host.validation_dominates.edit import (
     seldom_look,
     seldom_loop,
     seldom_validation,
 )
+from quickfit.code.batch_size import larger_validation_batch
 from quickfit.code.program import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals

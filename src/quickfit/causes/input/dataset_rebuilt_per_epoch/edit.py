@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from quickfit.code.datasets import METHODS
 from quickfit.code.module import Module
 from quickfit.code.scopes import may_bind, only_binding, parameters, target_of, value_of_statement
+from quickfit.code.syntax import name_of
 from quickfit.findings import Change, Edit, FixClass
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -233,11 +234,7 @@ def _given(statement: ast.stmt) -> ast.Call | None:
 
 
 def _is_call(node: ast.AST, names: Sequence[str]) -> bool:
-    return isinstance(node, ast.Call) and _last_name(node.func) in names
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return isinstance(node, ast.Call) and name_of(node.func) in names
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

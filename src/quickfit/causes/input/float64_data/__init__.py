@@ -27,7 +27,7 @@ gains nothing; neither is reported.
 
 from __future__ import annotations
 
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.input.float64_data.edit import single_data, single_policy
 from quickfit.causes.input.float64_data.run import asking_line, compute_s, products
 from quickfit.code.program import Program
@@ -86,16 +86,6 @@ def detect(signals: Signals) -> Finding | None:
     )
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show how to compute in float32."""
-    return Fix(
-        title="Compute in float32",
-        kind=FixClass.MAY_CHANGE_RESULTS,
-        example=example(__doc__ or "", "Use instead"),
-        note="Rounding differs from the seventh digit on; accuracy does not, in nearly all models.",
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Remove the setting of float64, or make the arrays of the datasets float32."""
     where = finding.where
@@ -110,6 +100,10 @@ CAUSE = Cause(
     title="Computing in double precision",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Compute in float32",
+        kind=FixClass.MAY_CHANGE_RESULTS,
+        note="Rounding differs from the seventh digit on; accuracy does not, in nearly all models.",
+    ),
     changes=changes,
 )

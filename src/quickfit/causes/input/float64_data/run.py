@@ -61,8 +61,9 @@ def products(signals: Signals) -> Products:
 def compute_s(signals: Signals) -> float:
     """Return the time per step of the arithmetic itself, without Python and waits.
 
-    It is the time of the call where TensorFlow's threads compute for much of it: they need not do
-    so all of the time, where others use the cores or a product is cut unevenly. Else it is theirs.
+    It is the time of the call where TensorFlow's threads compute for much of it, or are ready and
+    have no core: they need not do so all of the time, where a product is cut unevenly. Else it is
+    theirs.
     """
     steps = signals.steps
     called_s = steps.mean_of("call_s") - steps.mean_of("logs_s")
@@ -72,7 +73,17 @@ def compute_s(signals: Signals) -> float:
         return max(called_s, 0.0)
     cost = step_cost(signals)
     called_s = max(called_s - cost.python_s - STARTING_S, 0.0)
-    return called_s if cost.compute_s > MIN_BUSY * called_s else cost.compute_s
+    ready_s = cost.compute_s + steps.mean_s * _delays(signals)
+    return called_s if ready_s > MIN_BUSY * called_s else cost.compute_s
+
+
+def _delays(signals: Signals) -> float:
+    """Return how many of TensorFlow's threads were ready but had no core; none if not told."""
+    try:
+        delays = signals.machine.thread_delays
+    except SignalMissing:
+        return 0.0
+    return sum(delays.get(group, 0.0) for group in ("intra-op", "inter-op"))
 
 
 def asking_line(signals: Signals) -> Location | None:

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._cause import Cause, example, slowest_input_line, waiting, waits_for_input
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset, installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
 from quickfit.causes.input.from_generator.edit import arrays_to_dataset
@@ -125,7 +125,7 @@ def detect(signals: Signals) -> Finding | None:
                 "share",
                 f"{threads.cores:.1f} of {signals.cores:g}: Python runs on one at a time",
             ),
-            *_hot_line(signals),
+            *slowest_input_line(signals),
         ),
         gain=_gain(stages, signals),
         cost_share=_cost_share(signals),
@@ -155,14 +155,6 @@ def _cost_share(signals: Signals) -> float:
     """Return the share of the whole: the wait, and the ends of iterators over generators."""
     whole = signals.whole_time
     return (signals.wait.share * whole.steps_s + whole.iterator_ends_s) / whole.total_s
-
-
-def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
-    line = signals.hot_input_line()
-    if line is None or not line.is_certain:
-        return ()
-    what = "of the samples of the input code are at its slowest line"
-    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
 
 
 def _gain(stages: list[Stage], signals: Signals) -> Gain:

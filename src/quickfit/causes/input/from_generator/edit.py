@@ -20,11 +20,10 @@ from quickfit.causes._shared.image_pipeline.values import (
     NotRecognisedError,
     code,
     number,
-    parameters,
 )
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import Def
+from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, FixClass
 
 _OWN = {"ds", "window", "tf"}
@@ -104,7 +103,7 @@ def _loop(module: Module, function: Def, names: Names) -> _Loop:
     if given is None or any(not isinstance(s, ast.Assign) for s in before):
         raise NotRecognisedError
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and _is_store(n)}
-    if _OWN & (stored | set(parameters(function))):
+    if _OWN & (stored | set(parameter_names(function))):
         raise NotRecognisedError
     return _Loop(before, loop, given, _columns(module, loop, names))
 
@@ -291,7 +290,7 @@ def _shape(spec: _Spec, function: Def) -> str:
     if not isinstance(spec.shape, ast.Tuple | ast.List):
         raise NotRecognisedError
     names = {n.id for n in ast.walk(spec.shape) if isinstance(n, ast.Name)}
-    is_method = parameters(function)[:1] == ["self"]
+    is_method = parameter_names(function)[:1] == ["self"]
     if names - ({"self"} if is_method else set()):
         raise NotRecognisedError
     return code(spec.shape)

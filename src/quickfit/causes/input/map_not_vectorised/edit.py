@@ -6,10 +6,11 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from quickfit.causes._shared.dataset_chains import argument, reordered
+from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.code.datasets import PASSING, ChainStep, LocalChain, chain_at
 from quickfit.code.module import Module
 from quickfit.code.scopes import binding_in_block, only_binding, value_of_statement
+from quickfit.code.syntax import argument, is_docstring
 from quickfit.findings import Change, Edit, FixClass
 
 # What is kept in a cache would be other elements.
@@ -108,7 +109,7 @@ def _parse_edits(module: Module, known: list[Values | None]) -> tuple[Edit, ...]
 
 def _is_dense(module: Module, call: ast.Call) -> bool:
     """Tell whether all features that a call parses have fixed lengths."""
-    given = argument(call, 1, "features")
+    given = argument(call, "features", 1)
     if isinstance(given, ast.Name):
         statement = binding_in_block(module, given) or only_binding(module, given)
         given = value_of_statement(statement) if statement is not None else None
@@ -212,7 +213,7 @@ def elementwise(function: Function, *, numbers: frozenset[str] = frozenset()) ->
 def _body(statements: list[ast.stmt], values: Values) -> None:
     *steps, last = statements
     for place, statement in enumerate(steps):
-        if place == 0 and _is_docstring(statement):
+        if place == 0 and is_docstring(statement):
             continue
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             raise NotElementwiseError
@@ -223,10 +224,6 @@ def _body(statements: list[ast.stmt], values: Values) -> None:
     if not isinstance(last, ast.Return) or last.value is None:
         raise NotElementwiseError
     _result(last.value, values)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _result(value: ast.expr, values: Values) -> None:

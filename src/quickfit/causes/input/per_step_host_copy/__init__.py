@@ -42,7 +42,7 @@ the next batch, as an agent does, batches cannot be made ahead. All of these sta
 from __future__ import annotations
 
 from quickfit import units
-from quickfit.causes._cause import Cause, example
+from quickfit.causes._cause import Cause
 from quickfit.causes.input.per_step_host_copy.edit import rows_of_tensors
 from quickfit.code.program import Program
 from quickfit.findings import MIN_GAIN, Change, Evidence, Finding, Fix, FixClass, Gain, Symptom
@@ -143,16 +143,6 @@ def _gain(signals: Signals, rest_s: float, input_s: float) -> Gain:
     return gain(steps.mean_s, (after[0], after[1], after[2]), basis)
 
 
-def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show the same loop over rows of a tensor."""
-    return Fix(
-        title="Make the data a tensor once, and take the rows inside the compiled step",
-        kind=FixClass.EQUIVALENT,
-        example=example(__doc__ or "", "Use instead"),
-        note="The tensor is a second copy in memory; where that is too much, let tf.data copy.",
-    )
-
-
 def changes(finding: Finding, signals: Signals, program: Program) -> list[Change]:
     """Make the data tensors once, where the loop cuts its batches out of arrays."""
     where = finding.where
@@ -167,6 +157,10 @@ CAUSE = Cause(
     title="A batch is copied from NumPy in every step",
     symptom=Symptom.SLOW,
     detect=detect,
-    fix=fix,
+    advice=Fix(
+        title="Make the data a tensor once, and take the rows inside the compiled step",
+        kind=FixClass.EQUIVALENT,
+        note="The tensor is a second copy in memory; where that is too much, let tf.data copy.",
+    ),
     changes=changes,
 )

@@ -19,7 +19,7 @@ from quickfit.code.scopes import (
     is_read_after,
     local_names,
     loops_around,
-    own_nodes,
+    nodes_in_scope,
     parameters,
     scope_of,
     value_of,
@@ -396,7 +396,7 @@ def _is_returned(call: ast.Call, place: int | None, modules: Sequence[Module], d
     if len(made) != 1 or made[0][1].decorator_list:
         return False
     module, function = made[0]
-    returned = [n.value for n in own_nodes(*function.body) if isinstance(n, ast.Return)]
+    returned = [n.value for n in nodes_in_scope(*function.body) if isinstance(n, ast.Return)]
     for value in returned:
         one = value
         if place is not None:

@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from quickfit.causes._shared.dataset_chains import tensorflow
 from quickfit.causes._shared.image_pipeline.layout import fitted, quoted
+from quickfit.causes._shared.map_threads import tensorflow_code
 from quickfit.code.module import Module
 from quickfit.code.scopes import (
     binding_in_block,
@@ -49,7 +49,7 @@ def _with_datasets(
     given: list[tuple[ast.stmt, ast.Name]],
     line: int,
 ) -> Change | None:
-    named = tensorflow(module, line, "data")
+    named = tensorflow_code(module, line, "data")
     if named is None or "nearest" in {function.name for function in module.all(ast.FunctionDef)}:
         return None
     tf, edits = named[0].removesuffix(".data"), list(named[1])

@@ -35,11 +35,10 @@ from quickfit.causes._shared.image_pipeline.values import (
     Start,
     assignment,
     code,
-    parameters,
 )
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import Def, parse_expression
+from quickfit.code.syntax import Def, is_docstring, parameter_names, parse_expression
 from quickfit.findings import Change, Edit, FixClass
 
 _METHODS = {"__init__", "__len__", "__getitem__", "on_epoch_end"}
@@ -81,7 +80,7 @@ def _followed(
 ) -> tuple[Class, Plan, Reading]:
     found = read(names.module, node)
     methods = {k: v for k, v in found.methods.items() if k not in _METHODS}
-    own = {*parameters(found.init)[1:], *stored(found.prelude), *found.numbers}
+    own = {*parameter_names(found.init)[1:], *stored(found.prelude), *found.numbers}
     if any(free_names(m) & own for m in found.methods.values() if m is not found.init):
         raise NotRecognisedError  # a name of the file that means something else in the function
     changed = {k: found.method(v) for k, v in methods.items()}
@@ -99,7 +98,7 @@ def _followed(
     if counted is None:
         raise NotRecognisedError
     reading.facts.batch_size, reading.facts.drops = counted
-    given = parameters(found.methods["__getitem__"])
+    given = parameter_names(found.methods["__getitem__"])
     if len(given) != 2:
         raise NotRecognisedError
     env[given[1]] = Start(0, counts_batches=True)
@@ -158,11 +157,11 @@ def _text(
     """Return the function that takes the place of the class."""
     heads = _heads(module, found.init)
     if batch_order == "shuffle":
-        if "shuffle" in parameters(found.init):
+        if "shuffle" in parameter_names(found.init):
             raise NotRecognisedError
         heads.append("shuffle=False")
     taken = {
-        *parameters(found.init),
+        *parameter_names(found.init),
         *(code(s.targets[0]) for s in plan.prelude if isinstance(s, ast.Assign)),
     }
     if {"ds", "load", "load_batch", "nearest"} & taken:
@@ -180,7 +179,7 @@ def _text(
     first = node.body[0]
     rows = broken(f"def {function}({', '.join(heads)})")
     rows[-1] += ":"
-    if is_text(first):
+    if is_docstring(first):
         rows += [
             f"    {row.strip()}" if row.strip() else "" for row in module.code(first).split("\n")
         ]
@@ -415,7 +414,7 @@ class Class:
     def substituted(self, method: Def) -> list[ast.stmt]:
         """Return the statements of a method, behind its docstring, without `self`."""
         body: list[ast.stmt] = self.method(method).body
-        return body[1:] if is_text(body[0]) else body
+        return body[1:] if is_docstring(body[0]) else body
 
     def method(self, method: Def) -> Def:
         """Return a method with what attributes stand for."""
@@ -491,7 +490,7 @@ def _of_body(node: ast.ClassDef, found: Class) -> None:
     """Take the attributes that a class has by itself."""
     for statement in node.body:
         given = assignment(statement)
-        if isinstance(statement, ast.FunctionDef | ast.Pass) or is_text(statement):
+        if isinstance(statement, ast.FunctionDef | ast.Pass) or is_docstring(statement):
             continue
         if isinstance(statement, ast.AnnAssign) and statement.value is None:
             continue
@@ -512,11 +511,6 @@ def _stores(method: Def) -> bool:
     return any(isinstance(n.ctx, ast.Store) and code(n.value) == "self" for n in nodes)
 
 
-def is_text(statement: ast.stmt) -> bool:
-    """Tell whether a statement is a docstring."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
 # -- what `__init__` does ----------------------------------------------------------------------
 
 
@@ -529,7 +523,7 @@ def _of_init(inits: list[Def], given: dict[str, ast.expr], found: Class) -> None
         if isinstance(call, ast.Call) and re.match(r"super\(.*?\)\.__init__$", code(call.func)):
             if above:
                 _of_init(above, _arguments(above[0], call), found)
-        elif not is_text(made):
+        elif not is_docstring(made):
             if loops.stored([statement]) & set(given):
                 raise NotRecognisedError
             _of_statement(made, found)
@@ -538,7 +532,7 @@ def _of_init(inits: list[Def], given: dict[str, ast.expr], found: Class) -> None
 def _arguments(function: Def, call: ast.Call) -> dict[str, ast.expr]:
     """Return what the parameters of a method are given; they must be names or written out."""
     given = function.args
-    names = parameters(function)[1:]
+    names = parameter_names(function)[1:]
     if given.vararg or len(call.args) > len(names):
         raise NotRecognisedError
     places = [a.arg for a in (*given.posonlyargs, *given.args)]
@@ -569,7 +563,7 @@ def _of_statement(statement: ast.stmt, found: Class) -> None:
         return
     loops.check_kept(statement)
     names = loops.stored([statement])
-    if names & {*parameters(found.init), *_attributes_of(found)}:
+    if names & {*parameter_names(found.init), *_attributes_of(found)}:
         raise NotRecognisedError  # a name that an attribute will have
     found.prelude.append(_plain(statement, found))
 
@@ -620,7 +614,7 @@ def _attribute(name: str, given: ast.expr, statement: ast.stmt, found: Class) ->
         found.numbers[name] = parse_expression(numbered.group(2))
         return
     found.attributes.pop(name, None)
-    if name in parameters(found.init):
+    if name in parameter_names(found.init):
         if any(code(v) == name for v in found.attributes.values()):
             raise NotRecognisedError
         found.attributes[name] = ast.Name(name, ast.Load())

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quickfit.causes._cause import Cause, example, waiting, waits_for_input
+from quickfit.causes._cause import Cause, example, slowest_input_line, waiting, waits_for_input
 from quickfit.causes._shared.image_pipeline.generators import installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_map, with_own_sizes
 from quickfit.causes.input.python_in_map.edit import numpy_map, python_map
@@ -130,7 +130,7 @@ def detect(signals: Signals) -> Finding | None:
                 "share",
                 f"{threads.cores:.1f} of {signals.cores:g}: Python runs on one at a time",
             ),
-            *_hot_line(signals),
+            *slowest_input_line(signals),
         ),
         gain=found,
         cost_share=signals.wait.share,
@@ -169,14 +169,6 @@ def _place(stage: Stage, signals: Signals) -> Location | None:
     """Return the line that calls into Python; else that of the map."""
     place = stage.fact("python_place") or {}
     return signals.location(place.get("file"), place.get("line")) or stage.location
-
-
-def _hot_line(signals: Signals) -> tuple[Evidence, ...]:
-    line = signals.hot_input_line()
-    if line is None or not line.is_certain:
-        return ()
-    what = "of the samples of the input code are at its slowest line"
-    return (Evidence(what, line.share, "share", f"{line.samples} samples", line.location),)
 
 
 def _gain(maps: list[Stage], signals: Signals) -> Gain:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from quickfit.causes._shared.dataset_chains import parallel_map
 from quickfit.causes._shared.image_pipeline.calls import Reading
 from quickfit.causes._shared.image_pipeline.expressions import Env
 from quickfit.causes._shared.image_pipeline.generators import (
@@ -28,13 +27,13 @@ from quickfit.causes._shared.image_pipeline.values import (
     Value,
     assignment,
     code,
-    parameters,
 )
+from quickfit.causes._shared.map_threads import parallel_map
 from quickfit.causes.input.python_in_map.numpy_operations import Operations
 from quickfit.code.edits import is_in_conflict
 from quickfit.code.module import Module
 from quickfit.code.program import Program
-from quickfit.code.syntax import Def
+from quickfit.code.syntax import Def, parameter_names
 from quickfit.findings import Change, Edit, FixClass
 
 _CALLS = ("py_function", "numpy_function", "py_func", "eager_py_func")
@@ -181,7 +180,7 @@ def _translated(
 ) -> tuple[list[Line], Picture, bool]:
     """Return the body of a function in TensorFlow, its picture, and whether chance changes it."""
     reading = Reading(names, Pictures(names, tf=tf, pillow=pillow), Facts(), {})
-    env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameters(function)}
+    env: Env = {p: Item(ast.Name(p, ast.Load())) for p in parameter_names(function)}
     value = reading.returned(without_docstring(function), env)
     values = value.values if isinstance(value, Group) else (value,)
     pictures = [v for v in values if isinstance(v, Picture)]
@@ -195,7 +194,7 @@ def _translated(
     lines = list(picture.lines)
     path = picture.path.node.id
     lines[0] = Line(lines[0].text.replace("(path)", f"({path})"), lines[0].origin)
-    if "nearest" in picture.helpers or {"image", "data", "first"} & set(parameters(function)):
+    if "nearest" in picture.helpers or {"image", "data", "first"} & set(parameter_names(function)):
         raise NotRecognisedError
     results = [_result(v, d, tf) for v, d in zip(values, dtypes, strict=True)]
     lines.append(Line(f"return {', '.join(results)}", last))
@@ -235,7 +234,7 @@ def _changed_numpy(program: Program, module: Module, name: str) -> Change:
     if {dtypes_of(call) for call in calls} != {("float32",)}:
         raise NotRecognisedError
     tf, imports = module.import_of("tensorflow", "tf")
-    kinds = dict.fromkeys(parameters(function), "whole")
+    kinds = dict.fromkeys(parameter_names(function), "whole")
     lines = _lines(function, Operations(names, tf, kinds), module)
     body, head = without_docstring(function), head_line(module, function)
     text = with_comments(tuple(lines), module, head, module.end(body[-1])[0])
@@ -252,7 +251,7 @@ def _lines(function: Def, operations: Operations, module: Module) -> list[Line]:
     """Return the body of a function in TensorFlow, statement by statement."""
     *before, last = without_docstring(function)
     tf, first = operations.tf, function.body[0].lineno
-    given = parameters(function)
+    given = parameter_names(function)
     if not given or {tf, "tf"} & set(given):
         raise NotRecognisedError
     rows = [Line(f"{name} = {tf}.cast({name}, {tf}.float32)", first) for name in given]

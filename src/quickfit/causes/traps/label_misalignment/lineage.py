@@ -11,7 +11,15 @@ from quickfit.code.calls import position_of_parameter
 from quickfit.code.module import Module
 from quickfit.code.names import Binding, Bindings
 from quickfit.code.program import Program
-from quickfit.code.syntax import FUNCTIONS, Function, argument, keyword_value, own_nodes
+from quickfit.code.syntax import (
+    FUNCTIONS,
+    Function,
+    argument,
+    keyword_value,
+    names_in,
+    own_nodes,
+    receiver_of,
+)
 from quickfit.code.values import External, Made, Member, Routine
 
 Place = tuple[int, int]
@@ -146,14 +154,14 @@ class Tracer:
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store | ast.Del):
             found.is_open = True
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or name not in (*call.args, _receiver(call)):
+        if not isinstance(call, ast.Call) or name not in (*call.args, receiver_of(call)):
             return
         if self.is_shuffle(call) and name in call.args:
             found.shuffles.append(call)
             found.is_open = found.is_open or not is_sure
-        elif name is _receiver(call) and _method(call) == "sort":
+        elif name is receiver_of(call) and _method(call) == "sort":
             found.is_sorted = True
-        elif name is _receiver(call) and _method(call) in _ADDING:
+        elif name is receiver_of(call) and _method(call) in _ADDING:
             found.built = max(found.built, place(call))
         elif _method(call) not in _TELLING:
             found.is_open = True
@@ -233,10 +241,6 @@ class Tracer:
 def place(node: ast.AST) -> Place:
     """Return where a node begins, to tell which of two comes first."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _receiver(call: ast.Call) -> ast.expr | None:
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def _method(call: ast.Call) -> str:
@@ -353,7 +357,7 @@ class ShortTracer(Tracer):
         if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
             return None
         added = calls[0].args[0] if calls[0].args else None
-        names = _names(added) if added is not None else set()
+        names = names_in(added) if added is not None else set()
         if loop.target.id not in names or ast.unparse(calls[0].func) != f"{name}.append":
             return None
         if not self._takes_all(calls[0], loop):
@@ -374,11 +378,11 @@ class ShortTracer(Tracer):
             return False
         made = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
         for node in parts:
-            if isinstance(node, ast.Assign) and _names(node.value) & made:
-                made |= {n for target in node.targets for n in _names(target)}
+            if isinstance(node, ast.Assign) and names_in(node.value) & made:
+                made |= {n for target in node.targets for n in names_in(target)}
         tests = [n.test for n in parts if isinstance(n, ast.If)]
         own = _owner(added)
-        if any(not _names(test) & made or own in _names(test) for test in tests):
+        if any(not names_in(test) & made or own in names_in(test) for test in tests):
             return False
         return bool(tests) or any(isinstance(n, ast.Try) for n in parts)
 
@@ -390,10 +394,6 @@ def _is_head(part: ast.expr) -> bool:
 def _owner(call: ast.Call) -> str:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return owner.id if isinstance(owner, ast.Name) else ""
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 # Let two shuffles draw the same.

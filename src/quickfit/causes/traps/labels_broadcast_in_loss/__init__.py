@@ -37,32 +37,42 @@ nothing is reported where a layer, a map function or the source of the labels is
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from quickfit.causes._cause import Cause, example
 from quickfit.causes.traps.labels_broadcast_in_loss.edit import (
+    NOTE,
+    SAME_SHAPE,
     fitting_loss,
     is_map_for_a_number,
     is_one_side_more,
+    labels_like_predictions,
+    only_model,
     pooled_head,
     repaired,
 )
-from quickfit.causes.traps.labels_broadcast_in_loss.text import mismatches
-from quickfit.causes.traps.labels_broadcast_in_loss.text_edit import mismatch_spotted
+from quickfit.causes.traps.labels_broadcast_in_loss.text import Mismatch, mismatches
 from quickfit.code.module import Module
 from quickfit.code.program import Program
+from quickfit.code.shapes.layers import SEQUENTIAL, last_dense, layers_of
+from quickfit.code.shapes.shape import shape_text
+from quickfit.code.syntax import argument, keyword_value
+from quickfit.code.values import Made
 from quickfit.errors import SignalMissing
 from quickfit.findings import (
     Change,
     Edit,
+    Effect,
     Evidence,
     Finding,
     Fix,
     FixClass,
     Gain,
     Location,
+    Span,
     Spotted,
     Symptom,
 )
@@ -75,6 +85,7 @@ NUMBER_S = (0.8e-9, 1.5e-9, 4e-9)
 Shape = tuple[int, ...]
 # A batch whose size nobody knows is taken to be Keras's usual one.
 USUAL_BATCH = 32
+_INTEGER, _ONE_HOT = "sparse_categorical_crossentropy", "categorical_crossentropy"
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -171,10 +182,10 @@ def fix(finding: Finding, signals: Signals) -> Fix | None:
     # A side of one is the only difference: then it is the loss that does not match them.
     is_list = {len(seen["labels"]), len(seen["outputs"])} == {1, 2}
     return Fix(
-        title="Give predictions and labels the same shape",
+        title=SAME_SHAPE,
         kind=FixClass.REPAIRS,
         example=example(__doc__ or "", "Or, in a loss of your own" if is_list else "Use instead"),
-        note="Results so far were trained on the wrong numbers.",
+        note=NOTE,
     )
 
 
@@ -187,22 +198,121 @@ def changes(finding: Finding, signals: Signals, program: Program) -> list[Change
     is_own = written is not None and written != signals.loop.location
     head: tuple[Edit, ...] = ()
     if is_map_for_a_number(labels, outputs):
-        head = pooled_head(program, outputs)
+        model = only_model(program)
+        head = pooled_head(*model, outputs) if model is not None else ()
         outputs = [outputs[0], 1]
         if not head or (labels != outputs and not is_one_side_more(labels, outputs)):
             return []
     if not is_own or labels == outputs:
-        return [repaired(head)] if head else []
+        return [repaired(head=head)] if head else []
     if module is None or written is None:
         return []
     loss = fitting_loss(module, written.line, labels, outputs, program)
-    return [repaired((*head, *loss))] if loss else []
+    return [repaired(head=head, loss=loss)] if loss else []
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report losses whose labels and predictions cannot match in rank."""
     for mismatch in mismatches(program, module):
-        yield mismatch_spotted(program, mismatch)
+        yield Spotted(
+            where=mismatch.module.span(mismatch.node),
+            summary=_summary(mismatch),
+            effect=mismatch.effect,
+            related=_related(program, mismatch),
+            change=_change(program, mismatch),
+        )
+
+
+def _summary(mismatch: Mismatch) -> str:
+    labels, predictions = shape_text(mismatch.labels.sides), shape_text(mismatch.predictions.sides)
+    if mismatch.effect is Effect.WRONG:
+        return (
+            f"every label of a batch is compared with all its predictions: labels are {labels}, "
+            f"predictions {predictions}"
+        )
+    name = f"`{mismatch.loss.name}`" if mismatch.loss.name else "this loss"
+    return f"{name} cannot compare labels {labels} with predictions {predictions}"
+
+
+def _related(program: Program, mismatch: Mismatch) -> tuple[tuple[Span, str], ...]:
+    found: list[tuple[Span, str]] = []
+    model, labels = mismatch.model, shape_text(mismatch.labels.sides)
+    predictions = shape_text(mismatch.predictions.sides)
+    if isinstance(model, Made):
+        listed = layers_of(program, model)
+        module, node = (
+            (listed[-1].module, listed[-1].node) if listed else (model.module, model.call)
+        )
+        found.append((module.span(node), f"gives predictions {predictions}"))
+    place = mismatch.labels.place
+    if place is not None:
+        found.append((place[0].span(place[1]), f"labels come from here: {labels}"))
+    if mismatch.fit is not None:
+        module, call = mismatch.fit
+        found.append((module.span(call), "trains on them"))
+    return tuple(found)
+
+
+def _change(program: Program, mismatch: Mismatch) -> Change | None:
+    labels, predictions = mismatch.labels.sides, mismatch.predictions.sides
+    if not mismatch.is_all:
+        return None
+    if mismatch.effect is Effect.CRASHES:
+        return _other_loss(mismatch)
+    if mismatch.operands is not None and len(labels) == 1 and predictions[1:] == (1,):
+        loss = labels_like_predictions(mismatch.module, *mismatch.operands)
+        return repaired(loss=loss) if loss else None
+    model = mismatch.model
+    if not mismatch.loss.aligns or not is_map_for_a_number(labels, predictions):
+        return None
+    if not isinstance(model, Made) or not _is_edited_alone(program, model):
+        return None
+    head = pooled_head(model.module, model.call, predictions)
+    return repaired(head=head) if head else None
+
+
+def _is_edited_alone(program: Program, model: Made) -> bool:
+    """Tell whether no other call of a function would get the layer that is added to a model."""
+    if model.maker != SEQUENTIAL:
+        return model.frame is None
+    layers = layers_of(program, model)
+    last = last_dense(layers) if layers else None
+    listed = argument(model.call, "layers", 0)
+    is_listed = isinstance(listed, ast.List) and last is not None and last.node in listed.elts
+    return last is not None and (is_listed or model.frame is None)
+
+
+def _other_loss(mismatch: Mismatch) -> Change | None:
+    """Return the change to the crossentropy that is for labels like these."""
+    call = mismatch.node
+    loss = argument(call, "loss", 1) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or not isinstance(loss, ast.Constant):
+        return None
+    labels, predictions = mismatch.labels.sides, mismatch.predictions.sides
+    count = predictions[-1]
+    if len(predictions) != 2 or count is None or count < 2 or not _is_plain(call):
+        return None
+    if loss.value == _ONE_HOT and len(labels) == 1:
+        new = _INTEGER
+    elif loss.value == _INTEGER and len(labels) == 2 and labels[1] == count:
+        new = _ONE_HOT
+    else:
+        return None
+    quote = mismatch.module.code(loss)[-1]
+    return Change(
+        title="Use the crossentropy for labels like these",
+        kind=FixClass.REPAIRS,
+        edits=(mismatch.module.replace(loss, f"{quote}{new}{quote}"),),
+    )
+
+
+def _is_plain(call: ast.Call) -> bool:
+    """Tell whether no metric of a `compile` depends on the kind of its labels."""
+    given = keyword_value(call, "metrics")
+    if given is None:
+        return len(call.args) <= 2
+    names = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+    return all(isinstance(n, ast.Constant) and n.value in ("accuracy", "acc") for n in names)
 
 
 CAUSE = Cause(

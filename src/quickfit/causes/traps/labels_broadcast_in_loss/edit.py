@@ -1,4 +1,8 @@
-"""Edits for labels and predictions of unlike shapes: the loss, or the head of the model."""
+"""Edits for labels and predictions of unlike shapes: the loss, or the head of the model.
+
+A run knows the shapes of a batch and a line, the text the operands and the model; both end in
+`labels_like_predictions` and `pooled_head`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from quickfit.code.arrays import bindings_near
 from quickfit.code.module import Module
 from quickfit.code.program import Program
 from quickfit.code.scopes import reads_in_file
-from quickfit.code.syntax import called_name, keyword_value, name_of
+from quickfit.code.syntax import argument, called_name, keyword_value, name_of
 from quickfit.findings import Change, Edit, FixClass
 
 Shape = Sequence[int | None]
+SAME_SHAPE = "Give predictions and labels the same shape"
 NOTE = "Results so far were trained on the wrong numbers."
 _COMPARING = ("subtract", "squared_difference", "sub")
 
@@ -23,14 +28,10 @@ def is_one_side_more(labels: Shape, outputs: Shape) -> bool:
     return long == [*short, 1]
 
 
-def repaired(edits: tuple[Edit, ...]) -> Change:
-    """Return the change that gives labels and predictions one shape."""
-    return Change(
-        title="Give predictions and labels the same shape",
-        kind=FixClass.REPAIRS,
-        edits=edits,
-        note=NOTE,
-    )
+def repaired(*, head: tuple[Edit, ...] = (), loss: tuple[Edit, ...] = ()) -> Change:
+    """Return the change of a model's head, of a loss, or of both."""
+    title = SAME_SHAPE if loss else "Pool the map that the model predicts"
+    return Change(title, FixClass.REPAIRS, edits=(*head, *loss), note=NOTE)
 
 
 def fitting_loss(
@@ -40,16 +41,33 @@ def fitting_loss(
     sides = _compared(module, line)
     if sides is None or not is_one_side_more(labels, outputs):
         return ()
-    for first, prediction in (sides, sides[::-1]):
-        label = _uncast(first)
-        if isinstance(label, ast.Name) and _is_prediction(module, prediction, label, program):
-            function = module.around(label, ast.FunctionDef)
-            if function is not None and _are_arguments(function, label, prediction):
-                return _reshaped(module, function, label.id, name_of(prediction))
-            is_short = len(labels) == 1 and len(outputs) == 2
-            code = f"{label.id}[:, None]" if is_short else ""
-            return (module.replace(label, code),) if code else ()
+    for label, prediction in (sides, sides[::-1]):
+        name = _uncast(label)
+        if isinstance(name, ast.Name) and _is_prediction(module, prediction, name, program):
+            is_column = len(labels) == 1 and len(outputs) == 2
+            return labels_like_predictions(module, name, prediction, is_column=is_column)
     return ()
+
+
+def labels_like_predictions(
+    module: Module, label: ast.expr, prediction: ast.expr, *, is_column: bool = True
+) -> tuple[Edit, ...]:
+    """Return the edits that give the labels of a difference the shape of its predictions.
+
+    Args:
+        module: where the difference stands.
+        label: its side with the labels.
+        prediction: the other side.
+        is_column: the predictions are one column, and the labels a row.
+    """
+    name = _uncast(label)
+    if not isinstance(name, ast.Name):
+        return ()
+    function = module.around(name, ast.FunctionDef)
+    if function is not None and _are_arguments(function, name, prediction):
+        # A loss may be called with other labels elsewhere: those that fit already must stay.
+        return _reshaped(module, function, name.id, name_of(prediction))
+    return (module.replace(name, f"{name.id}[:, None]"),) if is_column else ()
 
 
 def _uncast(value: ast.expr) -> ast.expr:
@@ -179,56 +197,51 @@ def is_map_for_a_number(labels: Shape, outputs: Shape) -> bool:
     return is_number and 3 <= len(outputs) <= 5 and outputs[-1] == 1
 
 
-def pooled_head(program: Program, outputs: Shape) -> tuple[Edit, ...]:
-    """Return the edits that pool the map in front of the last `Dense` of the only model."""
+def only_model(program: Program) -> tuple[Module, ast.Call] | None:
+    """Return the only call that makes a model; None where there are several, or classes of them."""
     made = [
         (module, call)
         for module in program.modules()
-        for call in module.all(ast.Call)
-        if called_name(call) in ("Sequential", "Model")
+        for call in module.calls("Sequential", "Model")
     ]
-    if len(made) != 1 or _has_own_model(program):
-        return ()
-    module, call = made[0]
+    bases = [b for m in program.modules() for owner in m.all(ast.ClassDef) for b in owner.bases]
+    is_own = any(name_of(base) in ("Model", "Sequential") for base in bases)
+    return made[0] if len(made) == 1 and not is_own else None
+
+
+def pooled_head(module: Module, call: ast.Call, outputs: Shape) -> tuple[Edit, ...]:
+    """Return the edits that pool the map in front of the last `Dense` of a model."""
     pooling = f"GlobalAveragePooling{len(outputs) - 2}D"
     if called_name(call) == "Model":
         return _functional(module, call, pooling)
-    layers = call.args[0] if call.args else keyword_value(call, "layers")
-    if isinstance(layers, ast.List) and layers.elts and not _added(module, call):
+    layers, added = argument(call, "layers", 0), _added(module, call)
+    if isinstance(layers, ast.List) and layers.elts and not added:
         return _in_list(module, layers.elts, pooling)
-    return _in_adds(module, _added(module, call), pooling)
-
-
-def _has_own_model(program: Program) -> bool:
-    modules = program.modules()
-    classes = [owner for s in modules for owner in s.all(ast.ClassDef)]
-    return any(name_of(base) in ("Model", "Sequential") for o in classes for base in o.bases)
+    return _in_adds(module, added, pooling)
 
 
 def _layer(module: Module, dense: ast.Call, name: str) -> tuple[str, tuple[Edit, ...]]:
     """Return the code of a layer, named as the script names its `Dense`, and what it imports."""
     if isinstance(dense.func, ast.Attribute):
         return f"{module.code(dense.func.value)}.{name}()", ()
-    found = [
-        node.module or ""
-        for node in module.all(ast.ImportFrom)
-        if any(alias.name == "Dense" and alias.asname is None for alias in node.names)
-    ]
-    if len(found) != 1:
-        return "", ()
-    known, edits = module.from_import(found[0], name)
-    return f"{known}()", edits
+    for node in module.all(ast.ImportFrom):
+        if name_of(dense.func) not in [alias.asname or alias.name for alias in node.names]:
+            continue
+        if any(alias.name == name and alias.asname is None for alias in node.names):
+            return f"{name}()", ()
+        end = module.end(node.names[-1])
+        return f"{name}()", (Edit(module.path, end, end, f", {name}"),)
+    return "", ()
 
 
 def _in_list(module: Module, layers: list[ast.expr], pooling: str) -> tuple[Edit, ...]:
     """Return the edits of `Sequential([..., Dense(1)])`."""
-    last = layers[-1]
-    if not isinstance(last, ast.Call) or called_name(last) != "Dense" or len(layers) < 2:
+    *before, last = layers
+    if not isinstance(last, ast.Call) or called_name(last) != "Dense":
         return ()
-    before = layers[-2]
-    if isinstance(before, ast.Call) and _gives_rows(before):
-        edit = module.without_keyword(before, "return_sequences")
-        return (edit,) if edit is not None else ()
+    one_row = _last_row(module, before[-1]) if before else None
+    if one_row is not None:
+        return (one_row,)
     code, imports = _layer(module, last, pooling)
     line, column = module.begin(last)
     indent = module.lines[line - 1][:column]
@@ -236,11 +249,15 @@ def _in_list(module: Module, layers: list[ast.expr], pooling: str) -> tuple[Edit
     return (*imports, Edit(module.path, (line, column), (line, column), text)) if code else ()
 
 
-def _gives_rows(layer: ast.Call) -> bool:
+def _last_row(module: Module, layer: ast.expr) -> Edit | None:
+    """Return the edit that makes a recurrent layer give its last row; None for other layers."""
+    if isinstance(layer, ast.Call) and called_name(layer) == "Bidirectional" and layer.args:
+        layer = layer.args[0]
+    if not isinstance(layer, ast.Call) or called_name(layer) not in _RECURRENT:
+        return None
     given = keyword_value(layer, "return_sequences")
-    return (
-        called_name(layer) in _RECURRENT and isinstance(given, ast.Constant) and given.value is True
-    )
+    is_on = isinstance(given, ast.Constant) and given.value is True
+    return module.without_keyword(layer, "return_sequences") if is_on else None
 
 
 def _added(module: Module, call: ast.Call) -> list[ast.Call]:
@@ -248,19 +265,19 @@ def _added(module: Module, call: ast.Call) -> list[ast.Call]:
     parent = module.parent(call)
     targets = parent.targets if isinstance(parent, ast.Assign) else []
     names = {ast.unparse(target) for target in targets}
-    adds = [c for c in module.all(ast.Call) if called_name(c) == "add" and len(c.args) == 1]
+    adds = [c for c in module.calls("add") if len(c.args) == 1]
     return [c for c in adds if ast.unparse(c.func).removesuffix(".add") in names]
 
 
 def _in_adds(module: Module, adds: list[ast.Call], pooling: str) -> tuple[Edit, ...]:
     """Return the edits of `model.add(Dense(1))`, the last one."""
-    last = adds[-1].args[0] if len(adds) > 1 else None
+    last = adds[-1].args[0] if adds else None
     if not isinstance(last, ast.Call) or called_name(last) != "Dense":
         return ()
-    before, statement = adds[-2].args[0], module.statement(adds[-1])
-    if isinstance(before, ast.Call) and _gives_rows(before):
-        edit = module.without_keyword(before, "return_sequences")
-        return (edit,) if edit is not None else ()
+    one_row = _last_row(module, adds[-2].args[0]) if len(adds) > 1 else None
+    if one_row is not None:
+        return (one_row,)
+    statement = module.statement(adds[-1])
     if not isinstance(statement, ast.Expr) or module.around(statement, ast.For, ast.If):
         return ()
     code, imports = _layer(module, last, pooling)
@@ -279,7 +296,7 @@ def _last_value(module: Module, name: ast.Name, call: ast.Call) -> ast.expr | No
 
 def _functional(module: Module, call: ast.Call, pooling: str) -> tuple[Edit, ...]:
     """Return the edits of `Model(inputs, Dense(1)(h))`, also where the output has a name."""
-    outputs = keyword_value(call, "outputs") or (call.args[1] if len(call.args) > 1 else None)
+    outputs = argument(call, "outputs", 1)
     if isinstance(outputs, ast.Name):
         outputs = _last_value(module, outputs, call)
     if not isinstance(outputs, ast.Call) or not isinstance(outputs.func, ast.Call):

@@ -1,0 +1,159 @@
+"""Decides which way the next call or pass takes, on or off, from what each way took so far.
+
+Both ways give the same values, so the script itself is measured: some of its calls the old way,
+some the new one, in turns. The new way is kept only where it is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from quickfit.findings import MIN_GAIN
+
+# Times kept of each way; a training may make a million calls.
+MAX_TIMES = 4096
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the middle one of some numbers."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return (ordered[middle] + ordered[~middle]) / 2
+
+
+@dataclass
+class WayTimes:
+    """What one way took: seconds per call or step, and how many of them there were."""
+
+    count: int = 0
+    times_s: list[float] = field(default_factory=list)
+
+    def add(self, seconds: float, count: int = 1) -> None:
+        """Note a call, or a pass by its mean step."""
+        self.count += count
+        self.times_s.append(seconds)
+        if len(self.times_s) > MAX_TIMES:
+            del self.times_s[::2]
+
+    @property
+    def typical_s(self) -> float | None:
+        """The median, or None where nothing was measured."""
+        return median(self.times_s) if self.times_s else None
+
+
+@dataclass
+class Turns:
+    """What both ways took, and whether the new one is worth it.
+
+    Args:
+        needs: times that each way needs before they are compared.
+    """
+
+    needs: int = 1
+    on: WayTimes = field(default_factory=WayTimes)
+    off: WayTimes = field(default_factory=WayTimes)
+
+    @property
+    def is_faster(self) -> bool | None:
+        """Whether on is faster than off; None: not known yet."""
+        on_s, off_s = self.on.typical_s, self.off.typical_s
+        if on_s is None or off_s is None:
+            return None
+        if min(len(self.on.times_s), len(self.off.times_s)) < self.needs:
+            return None
+        return off_s >= MIN_GAIN * on_s
+
+    @property
+    def saved_s(self) -> float | None:
+        """What was saved in all; None: not known."""
+        on_s, off_s = self.on.typical_s, self.off.typical_s
+        return None if on_s is None or off_s is None else (off_s - on_s) * self.on.count
+
+
+@dataclass
+class CallTurns(Turns):
+    """Turns of calls that are alike: blocks of off and on.
+
+    Once on is known to be faster, a block of off now and then keeps the comparison honest.
+    """
+
+    needs: int = 8
+    calls: int = 0
+
+    BLOCK = 4
+    # One block of off calls in so many calls: two percent.
+    ROUND = 200
+    # The first block of each way traces, and is not timed.
+    WARM_UP = 2 * BLOCK
+
+    def next_is_on(self) -> bool:
+        """Return the way of the next call, which counts it."""
+        number = self.calls
+        self.calls += 1
+        if self.is_faster is None:
+            return number // self.BLOCK % 2 == 1
+        return self.is_faster and number % self.ROUND >= self.BLOCK
+
+    def add_call(self, seconds: float, *, is_on: bool) -> None:
+        """Note what the last call took."""
+        if self.calls > self.WARM_UP:
+            (self.on if is_on else self.off).add(seconds)
+
+
+@dataclass
+class PassTurns(Turns):
+    """Turns of passes through a dataset whose elements are kept in memory, where off is expensive.
+
+    The first pass on does all the work of one off, and fills the memory.
+
+    Args:
+        starts_on: the very first pass is on; else it is off.
+    """
+
+    starts_on: bool = False
+    passes: int = 0
+    spent_s: float = 0.0
+    off_spent_s: float = 0.0
+    fill_s: float | None = None
+
+    # Passes off, after the first one, may take so much of the time.
+    MAX_OFF_SHARE = 0.1
+
+    def next_is_on(self) -> bool:
+        """Return the way of the next pass; it is asked again for a pass that was never taken."""
+        if self.passes == 0:
+            return self.starts_on
+        if self.is_faster is not True:
+            return self.is_faster is None
+        expected_s = self.spent_s / self.passes
+        is_cheap = self.off_spent_s + expected_s <= self.MAX_OFF_SHARE * self.spent_s
+        return not is_cheap
+
+    def add_pass(self, *, is_on: bool, step_s: float, steps: int, seconds: float) -> None:
+        """Note a pass that was taken to its end, by its typical step."""
+        if is_on and self.fill_s is None:
+            self.fill_s = step_s
+        else:
+            (self.on if is_on else self.off).add(step_s, steps)
+        self.passes += 1
+        self.spent_s += seconds
+        if not is_on and self.passes > 1:
+            self.off_spent_s += seconds
+
+    @property
+    def baseline_s(self) -> float | None:
+        """What a step takes with the script's own dataset; where none was off, while it filled."""
+        return self.off.typical_s if self.off.times_s else self.fill_s
+
+    @property
+    def is_faster(self) -> bool | None:
+        """Whether on is faster than off; None: not known yet."""
+        on_s, off_s = self.on.typical_s, self.baseline_s
+        return None if on_s is None or off_s is None else off_s >= MIN_GAIN * on_s
+
+    @property
+    def saved_s(self) -> float | None:
+        """What was saved in all; None: not known."""
+        on_s, off_s = self.on.typical_s, self.baseline_s
+        return None if on_s is None or off_s is None else (off_s - on_s) * self.on.count
