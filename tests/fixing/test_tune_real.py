@@ -38,7 +38,7 @@ from quickfit.fixing.write import Asked
 from quickfit.launch.target import Target
 
 request = TuneRequest(Target(script="train.py", args=("--epochs", "2")), budget_s=3000.0)
-story.PAIRS = 3000
+story.USUAL_PAIRS = 3000
 sys.exit(tune(request, Asked(), out=sys.stdout, err=sys.stderr))
 """
 

@@ -19,8 +19,9 @@ from quickfit.fixing.to_terminal import diff_of
 from quickfit.fixing.write import Asked, settle
 from quickfit.lab.budget import Budget
 from quickfit.lab.observe import Observed
-from quickfit.lab.proof import PAIR_S, PAIRS, RESULT_STEPS, Prover
+from quickfit.lab.proof import PAIR_S, RESULT_STEPS, Prover
 from quickfit.lab.script_pair import ENOUGH_S
+from quickfit.lab.verdict import USUAL_PAIRS
 from quickfit.launch.target import Target
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeRow
@@ -303,7 +304,7 @@ class ProofPace:
     @property
     def setting_s(self) -> float:
         """The least time for one setting: its results, and three pairs that take turns."""
-        return self.kept_s + PAIRS * (self.first_s + 2 * ENOUGH_S)
+        return self.kept_s + USUAL_PAIRS * (self.first_s + 2 * ENOUGH_S)
 
     def all_s(self, settings: int) -> float:
         """Return the time for so many settings; the original keeps its results only once."""
@@ -349,7 +350,7 @@ def check_budget(
     raise UsageError(
         f"{target.name}: a budget of {units.seconds(budget.seconds)} is too small for it. It takes"
         f" {units.seconds(pace.first_s)} to its first step, and was watched for"
-        f" {units.seconds(watched_s)}; to prove one setting, its results and {PAIRS} pairs, takes"
-        f" about {units.seconds(least_s)} more{more}.\n"
+        f" {units.seconds(watched_s)}; to prove one setting, its results and {USUAL_PAIRS} pairs,"
+        f" takes about {units.seconds(least_s)} more{more}.\n"
         f"Give more:\n    {command}"
     )

@@ -29,8 +29,6 @@ from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import Measured, interval
 from quickfit.lab.verdict import Outcome, judge_gain
 
-# Pairs that a proof takes, as a rule; two where the gain is plain.
-PAIRS = 3
 RESULT_STEPS = 32
 # Until a pair was measured: what one takes on two cores.
 PAIR_S = 20.0

@@ -19,6 +19,8 @@ from quickfit.lab.statistics import MIN_SPREAD, Measured, interval
 # Student's t by the number of pairs; one-sided errors of 1, 1.5, 2, 2.5 and 2.5 %.
 _LOOKS = {2: 31.821, 3: 5.643, 4: 3.482, 5: 2.776, 6: 2.571}
 MIN_PAIRS, MOST_PAIRS = min(_LOOKS), max(_LOOKS)
+# What a proof takes as a rule, for estimates of its time; two pairs where the gain is plain.
+USUAL_PAIRS = 3
 # Pairs whose logarithms spread by more than this say neither that there is a gain nor that there is
 # none.
 NOISY = 0.2

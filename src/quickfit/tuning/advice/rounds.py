@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
-from quickfit.lab.verdict import Verdict, VerdictKind, judge_gain
+from quickfit.lab.verdict import USUAL_PAIRS, Verdict, VerdictKind, judge_gain
 from quickfit.tuning.advice.candidates import (
     ChangeCandidate,
     epoch_steps,
@@ -28,7 +28,7 @@ from quickfit.tuning.advice.candidates import (
 )
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.advice.search import NO_SLOWER, RoundPlan
-from quickfit.tuning.advice.verdicts import USUAL_PAIRS, Measurement, failure_text
+from quickfit.tuning.advice.verdicts import Measurement, failure_text
 from quickfit.tuning.trials.batch_judgement import learn_samples
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (

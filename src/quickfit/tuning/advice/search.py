@@ -17,13 +17,13 @@ from typing import Protocol
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN
+from quickfit.lab.verdict import USUAL_PAIRS
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
 from quickfit.tuning.advice.result import INPUT_LIMIT
 from quickfit.tuning.advice.verdicts import (
     INTERRUPTED,
     LATE,
     NEARLY,
-    USUAL_PAIRS,
     AdviceChoice,
     Measurement,
     TriedCandidate,

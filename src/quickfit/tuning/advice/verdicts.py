@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from quickfit import units
 from quickfit.lab.statistics import MIN_GAIN, Measured
-from quickfit.lab.verdict import Verdict, VerdictKind
+from quickfit.lab.verdict import USUAL_PAIRS, Verdict, VerdictKind
 from quickfit.tuning.advice.candidates import IN_MEMORY, ChangeCandidate
 from quickfit.tuning.advice.change_table import (
     ChangeKind,
@@ -20,9 +20,7 @@ from quickfit.tuning.advice.change_table import (
 )
 from quickfit.tuning.trials.settings import TrialFailed
 
-# A gain takes so many pairs as a rule: two where it is plain, more where it is near the bound.
-USUAL_PAIRS = 3
-# After these, a mean below this hardly gets a lower bound of 1.05 from more pairs.
+# After the usual pairs, a mean below this hardly gets a lower bound of 1.05 from more of them.
 NEARLY = 1.08
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
