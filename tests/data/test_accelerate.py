@@ -190,7 +190,15 @@ def test_a_seeded_random_map_draws_the_same_numbers_although_all_before_it_is_ch
     assert "cache" in repr(fast)
 
 
-def test_what_each_function_does_is_read_from_its_graph(tf):
+@pytest.fixture
+def unseeded(tf):
+    """Return TensorFlow without the global seed that another test may have set."""
+    tf.random.set_seed(None)
+    return tf
+
+
+def test_what_each_function_does_is_read_from_its_graph(unseeded):
+    tf = unseeded
     numbers = tf.data.Dataset.range(4)
     table = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(tf.constant([1], tf.int64), tf.constant([2], tf.int64)),
