@@ -1,5 +1,7 @@
 """`accelerate` keeps elements, order, types, length, options and state, and says what it did."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -398,3 +400,51 @@ def test_fit_takes_an_accelerated_dataset(tf):
         model.compile("sgd", "mae")
         losses.append(model.fit(dataset, epochs=2, verbose=0, shuffle=False).history["loss"])
     assert len(losses[0]) == len(losses[1]) == 2
+
+
+def test_a_shuffle_stays_where_it_is_in_a_chain_that_repeats(tf):
+    def chain():
+        numbers = tf.data.Dataset.range(12).shuffle(5, seed=3)
+        return numbers.map(lambda n: n * 2).repeat(3)
+
+    faster = data.accelerate(chain(), measure=False)
+    plain = chain()
+    for _ in range(2):
+        assert [int(n) for n in faster] == [int(n) for n in plain]
+
+
+def test_floats_that_do_not_fit_small_integers_are_cast_one_by_one(tf):
+    floats = tf.constant([5.0] * 62 + [300.0, -1.0])
+    chain = tf.data.Dataset.from_tensor_slices(floats).map(lambda x: tf.cast(x, tf.uint8))
+    assert not rewrites.handles_rows(read_stages(chain))
+    whole = tf.data.Dataset.from_tensor_slices(floats).map(lambda x: tf.cast(x, tf.int32))
+    assert rewrites.handles_rows(read_stages(whole))
+
+
+def test_an_element_that_fails_does_so_in_every_epoch(tf):
+    def fail(n):
+        with tf.control_dependencies([tf.debugging.Assert(n != 7, ["bad"])]):
+            return n + 1
+
+    top = read_stages(tf.data.Dataset.range(12).map(fail))
+    cached = Realizer(is_fresh=False).realize(rewrites.caches_behind(top, [(top, "cached")]))
+    for _ in range(3):
+        failed = cached.prefetch(2)
+        with pytest.raises(tf.errors.OpError):
+            list(failed)
+
+
+def test_the_end_of_a_generator_is_seen_at_once(tf):
+    closed = []
+
+    def numbers():
+        try:
+            yield from range(100)
+        finally:
+            closed.append(True)
+
+    chain = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+    for _ in data.accelerate(chain, measure=False):
+        break
+    gc.collect()
+    assert closed == [True]

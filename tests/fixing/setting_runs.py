@@ -8,7 +8,7 @@ from typing import Any
 from quickfit.findings import Change, Edit, FixClass
 from quickfit.fixing.setting_candidates import Watched
 from quickfit.lab.statistics import interval
-from quickfit.lab.verdict import Outcome
+from quickfit.lab.verdict import Outcome, judge_gain
 from quickfit.recording.reader import Recording
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
@@ -94,5 +94,6 @@ class Proofs:
             raise KeyboardInterrupt
         if isinstance(answer, str):
             return outcome(claim.cause, claim.change, why=answer, **self.facts)
-        why = "" if len(answer) > 2 and min(answer) >= 1.05 else NO_GAIN
+        is_gain = len(answer) > 2 and min(answer) >= 1.05
+        why = "" if is_gain else judge_gain(answer).why or NO_GAIN
         return outcome(claim.cause, claim.change, *answer, why=why, **self.facts)

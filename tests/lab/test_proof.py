@@ -121,6 +121,36 @@ def test_the_original_is_run_a_second_time_where_results_differ(told):
     assert told.kept == ["original", "edited", "original", "edited"]
 
 
+def test_a_second_run_of_the_original_that_fails_excuses_no_difference(told):
+    told.pairs, told.edited = [FASTER], kept(1.0, 9.0)
+    prover = told.prover()
+    failed = replace(kept(), failure="took 9.1 GB of memory")
+    first = [told.original, failed]
+
+    def keep(versions, *, cuts=True):
+        return [told.edited if texts else first.pop(0) for texts in versions]
+
+    prover._keep = keep
+    found = prover.prove(claim())
+    assert not found.is_accepted
+    assert found.why == "the original, run once more, took 9.1 GB of memory"
+
+
+def test_claims_that_were_compared_and_have_no_time_left_say_so(told):
+    told.pairs = [FASTER]
+    prover = told.prover()
+
+    def keep(versions, *, cuts=True):
+        told.now_s += 145.0
+        return [GOOD for _ in versions]
+
+    prover._keep = keep
+    found = prover.prove_all([claim(texts={"train.py": b"b"}), claim(texts={"train.py": b"c"})])
+    late = "not tried: the time is used up; give more with --budget"
+    assert [outcome.why for outcome in found] == [late, late]
+    assert told.rounds == []
+
+
 def test_an_original_that_was_cut_is_run_in_full_where_results_differ(told):
     told.pairs, told.original = [FASTER], replace(GOOD, is_cut=True)
     prover = told.prover()
@@ -336,7 +366,7 @@ def test_the_budget_ends_them_too(trials, tmp_path):
     setting = Setting(Target(script="train.py"), tmp_path, tmp_path, patience_s=500.0)
     prover = Prover(setting, Budget(30.0, clock=clock.monotonic))
     (edited,) = prover._keep([{"train.py": b"x"}])
-    assert edited.failure
+    assert edited.failure == "was ended: the time is used up; give more with --budget"
     assert clock.now_s < 31.0
 
 

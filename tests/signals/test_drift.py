@@ -246,6 +246,22 @@ def test_the_load_grows_with(grown):
     assert not load_grew({"step": SLOWER, **FLAT}, 2.0)
 
 
+BUSY_ALL_THE_TIME = {
+    "step": went(0.4, 0.9),
+    "others": went(1.9, 1.9, 0.0),
+    "main_cpu": went(0.1, 0.11, 0.5),
+    "rest_cpu": went(0.2, 0.21, 0.5),
+}
+
+
+def test_the_same_work_on_a_machine_that_is_busy_all_the_time_is_slower_by_the_machine():
+    assert claimed(BUSY_ALL_THE_TIME, 2.0).why == "machine"
+    alone = BUSY_ALL_THE_TIME | {"others": went(0.1, 0.1, 0.0)}
+    assert claimed(alone, 2.0).why == "unknown"
+    more_work = BUSY_ALL_THE_TIME | {"rest_cpu": went(0.2, 0.5)}
+    assert claimed(more_work, 2.0).why == "unknown"
+
+
 FULL = {
     "step": went(0.004, 0.040),
     "others": went(1.8, 1.8, 0.0),

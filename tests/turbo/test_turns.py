@@ -1,8 +1,8 @@
-"""Which way the next call or pass takes, from what each way took so far."""
+"""Which way the next call takes, from what each way took so far."""
 
 import pytest
 
-from quickfit.turbo.turns import CallTurns, PassTurns
+from quickfit.turbo.turns import CallTurns
 
 
 def call_times(turns, count, *, on_s, off_s):
@@ -49,50 +49,3 @@ def test_times_of_a_million_calls_take_little_memory():
     call_times(turns, 20_000, on_s=0.001, off_s=0.1)
     assert len(turns.on.times_s) <= 4096
     assert turns.on.count > 19_000
-
-
-def take_passes(turns, count, *, on_s, off_s, steps=10):
-    """Take passes and return the ways they took."""
-    ways = []
-    for _ in range(count):
-        is_on = turns.next_is_on()
-        ways.append(is_on)
-        # The pass that fills the memory does all the work.
-        step_s = on_s if is_on and turns.fill_s is not None else off_s
-        turns.add_pass(is_on=is_on, step_s=step_s, steps=steps, seconds=step_s * steps)
-    return ways
-
-
-def test_the_first_pass_fills_the_memory_and_is_what_later_ones_are_compared_with():
-    turns = PassTurns(starts_on=True)
-    assert take_passes(turns, 4, on_s=0.1, off_s=1.0) == [True] * 4
-    assert turns.is_faster
-    assert turns.baseline_s == 1.0
-    assert turns.saved_s == pytest.approx(0.9 * 30)
-
-
-def test_passes_off_are_mixed_in_where_they_are_cheap():
-    turns = PassTurns(starts_on=True)
-    ways = take_passes(turns, 60, on_s=0.5, off_s=1.0)
-    assert ways[:10] == [True] * 10
-    assert 2 <= ways.count(False) <= 6
-    assert turns.off.count == 10 * ways.count(False)
-
-
-def test_a_pass_is_off_first_where_nothing_is_known_of_its_size():
-    turns = PassTurns()
-    assert take_passes(turns, 4, on_s=0.1, off_s=1.0) == [False, True, True, True]
-    assert turns.is_faster
-    assert (turns.on.count, turns.off.count) == (20, 10)
-
-
-def test_a_memory_that_does_not_help_is_given_up():
-    turns = PassTurns(starts_on=True)
-    assert take_passes(turns, 5, on_s=0.99, off_s=1.0) == [True, True, False, False, False]
-    assert turns.is_faster is False
-
-
-def test_a_pass_that_was_never_taken_is_asked_for_again():
-    turns = PassTurns(starts_on=True)
-    assert [turns.next_is_on() for _ in range(3)] == [True] * 3
-    assert turns.passes == 0

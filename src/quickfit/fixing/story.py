@@ -328,14 +328,16 @@ def _prove_all(
 ) -> None:
     """Prove every group, then what comes after the causes, then all that was accepted as one."""
     known: dict[int, Outcome] = {}
+    done = 0
     try:
         _prove_together(story, groups, prover, ticker, known)
+        for number, group in enumerate(groups):
+            ticker.begin(f"{number + 1} of {len(groups)}: {group[0].cause}")
+            story.outcomes.append(_first_proven(group, story, prover, known.get(number)))
+            done = number + 1
     except KeyboardInterrupt:
-        story.outcomes += [outcome for _, outcome in sorted(known.items())]
+        story.outcomes += [outcome for n, outcome in sorted(known.items()) if n >= done]
         raise
-    for number, group in enumerate(groups):
-        ticker.begin(f"{number + 1} of {len(groups)}: {group[0].cause}")
-        story.outcomes.append(_first_proven(group, story, prover, known.get(number)))
     if more is not None:
         more()
     accepted = story.accepted

@@ -70,6 +70,7 @@ class ChildOptions:
         pass_fds: descriptors that it inherits under their numbers.
         own_session: in a session and group of its own; else it stays in our group, where Ctrl-Z
             pauses it with us, and it starts with Ctrl-C blocked.
+        at_exit: it is ended at the end of the interpreter; False where its owner does that.
         talks: it gets the descriptors of two pipes as its last arguments, for `send` and `receive`.
     """
 
@@ -80,6 +81,7 @@ class ChildOptions:
     log: Path | None = None
     pass_fds: tuple[int, ...] = ()
     own_session: bool = True
+    at_exit: bool = True
     talks: bool = False
 
 
@@ -130,6 +132,7 @@ class Child:
         self._finish = weakref.finalize(
             self, _finish, os.getpid(), process, pipes, has_group=options.own_session
         )
+        self._finish.atexit = options.at_exit
 
     @classmethod
     def fork(cls, run: Callable[[], None], *, own_session: bool = False) -> Child:
@@ -187,7 +190,7 @@ class Child:
 
     def signal(self, number: int) -> None:
         """Send a signal to its group, or to it alone where it is in ours."""
-        if self._code is None or self._has_group:
+        if self._finish.alive and (self._code is None or self._has_group):
             _send(self._process.pid, number, to_group=self._has_group)
 
     def end(self, *, grace_s: float = 0.0) -> int | None:
@@ -440,7 +443,8 @@ class _ForkedProcess:
 
         # It closes what only the parent may write to, and ends without our `atexit`.
         self._process = multiprocessing.get_context("fork").Process(target=start, daemon=True)
-        self._process.start()
+        with contextlib.nullcontext() if own_session else _interrupts_blocked():
+            self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
 

@@ -180,7 +180,7 @@ class WorkerPool(Generic[Item, Common]):
     def _heard(self, worker: _Worker[Item], waiting: Iterator[Item]) -> Event[Item]:
         try:
             kind, content = worker.connection.recv()
-        except _GONE:
+        except (EOFError, OSError):  # it has ended, maybe in the middle of a message
             return self._bury(worker)
         if kind == "news":
             return News(worker.item, content)

@@ -25,9 +25,11 @@ from quickfit.lab.script_pair import (
     measure_round,
     progress_of,
 )
-from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
+from quickfit.lab.script_trial import CUT_BY_BUDGET, MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import Measured, interval
 from quickfit.lab.verdict import Outcome, judge_gain
+
+TIME_IS_UP = "not tried: the time is used up; give more with --budget"
 
 RESULT_STEPS = 32
 # Until a pair was measured: what one takes on two cores.
@@ -149,8 +151,7 @@ class Prover:
     def _compare(self, claim: Claim) -> tuple[Outcome | None, Answer]:
         """Return what became of a claim, if its results settle that, and how they compare."""
         if not self._budget.has(2 * self._pair_s):
-            why = "not tried: the time is used up; give more with --budget"
-            return _rejected(claim, why), Answer(None, why)
+            return _rejected(claim, TIME_IS_UP), Answer(None, TIME_IS_UP)
         self._tell("comparing results")
         answer = self._compared(claim)
         if answer.kind is None:
@@ -177,6 +178,13 @@ class Prover:
         is_equal = are_equal(first.results, edited.results)
         if not is_equal and claim.change.kind != FixClass.REPAIRS:
             first = self._compared_with_itself(first)
+            failure = first.failure or (self._again.failure if self._again else "")
+            if failure:
+                # Its results are incomplete and say nothing; the next claim tries once more.
+                self._again = None
+                self._original = None if first.failure else self._original
+                if first.failure or claim.change.kind != FixClass.MAY_CHANGE_RESULTS:
+                    return Answer(None, f"the original, run once more, {failure}")
         return judge(
             first.results,
             (self._again or first).results,
@@ -230,15 +238,16 @@ class Prover:
     def _wait(self, trials: Sequence[Trial], *, cuts: bool) -> None:
         limit = MEMORY_SHARE * free_memory_bytes()
         patience_s = self._setting.patience_s + 60.0
-        deadline_s = min(time.monotonic() + patience_s, self._budget.deadline_s)
         looked_s = time.monotonic()
+        deadline_s = min(looked_s + patience_s, self._budget.deadline_s)
+        why = f"did not come to an end of its first steps within {patience_s:.0f} s"
+        if self._budget.deadline_s < looked_s + patience_s:
+            why = CUT_BY_BUDGET
         while running := [trial for trial in trials if not trial.has_ended]:
             now_s = time.monotonic()
             if now_s > deadline_s:
                 for trial in running:
-                    trial.end(
-                        f"did not come to an end of its first steps within {patience_s:.0f} s"
-                    )
+                    trial.end(why)
             if cuts and now_s - looked_s > _LOOK_S:
                 looked_s = now_s
                 self._end_equal(trials)
@@ -250,7 +259,7 @@ class Prover:
         """End two trials whose first steps are equal bit by bit: more of them add nothing."""
         first, second = (read_results(trial.scratch) for trial in trials)
         steps = min(first.last_weights, second.last_weights)
-        if steps >= RESULT_STEPS and are_equal(first, second):
+        if steps >= RESULT_STEPS and are_equal(first, second) and not _has_failed(trials):
             for trial in trials:
                 trial.end_well()
 
@@ -266,10 +275,22 @@ class Prover:
         still = list(judged)
         rounds = 0
         while still:
+            if not rounds and not self._budget.has(self._pair_s):
+                for number in still:
+                    claim, answer, _ = judged[number]
+                    # That it trains again is seen; how fast is not.
+                    why = "" if claim.change.kind == FixClass.REPAIRS else TIME_IS_UP
+                    yield (
+                        number,
+                        replace(_outcome(claim, None, answer.text, why), took_s=took_s[number]),
+                    )
+                return
             rounds += 1
             found = self._measured_round(rounds, first, [judged[n][0] for n in still], setting)
-            self._pair_s = found[0].took_s
-            has_time = self._budget.has(1.1 * self._pair_s)
+            round_s = found[0].took_s
+            # A round has one trial per claim, and the original.
+            self._pair_s = 2 * round_s / (len(still) + 1)
+            has_time = self._budget.has(1.1 * round_s)
             for number, result in zip(list(still), found, strict=True):
                 ratios[number] += [result.ratio] if result.ratio is not None else []
                 took_s[number] += result.took_s / len(found)
@@ -295,6 +316,10 @@ class Prover:
             deadline_s=self._budget.deadline_s,
             tell=tell,
         )
+
+
+def _has_failed(trials: Sequence[Trial]) -> bool:
+    return any(trial.failure() for trial in trials)
 
 
 def _measured_outcome(

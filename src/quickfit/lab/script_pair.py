@@ -14,7 +14,7 @@ from typing import Any
 
 from quickfit.capacity import free_memory_bytes
 from quickfit.findings import OF_THE_RUN
-from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
+from quickfit.lab.script_trial import CUT_BY_BUDGET, MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import OwnTime, Window, window
 from quickfit.lab.turns import turn_order
 from quickfit.launch.target import Target
@@ -269,14 +269,18 @@ def measure_round(
 
 def _wait_until_held(trials: Sequence[Trial], setting: Setting, deadline_s: float) -> None:
     """Wait until every trial has stopped itself after its first step, or has ended."""
-    deadline_s = min(deadline_s, time.monotonic() + setting.patience_s)
+    patient_until_s = time.monotonic() + setting.patience_s
+    why = f"made no step of training within {setting.patience_s:.0f} s"
+    if deadline_s < patient_until_s:
+        why = CUT_BY_BUDGET
+    deadline_s = min(deadline_s, patient_until_s)
     limit = MEMORY_SHARE * free_memory_bytes()
     checked_s = 0.0
     while waiting := [t for t in trials if not t.is_held() and not t.has_ended]:
         now_s = time.monotonic()
         if now_s > deadline_s:
             for trial in waiting:
-                trial.end(f"made no step of training within {setting.patience_s:.0f} s")
+                trial.end(why)
         elif now_s - checked_s > 1.0:
             checked_s = now_s
             for trial in waiting:

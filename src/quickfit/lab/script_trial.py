@@ -39,6 +39,8 @@ RUNNER = Path(setup.__file__).with_name("runner.py")
 SEED = 20_259
 # A trial that takes more than this share of the memory that was free is ended.
 MEMORY_SHARE = 0.9
+# Why a trial was ended that the budget left no time for.
+CUT_BY_BUDGET = "was ended: the time is used up; give more with --budget"
 # What is said of a script that may write past Python, where the kernel does not stop it.
 TRUSTED = (
     ", and this kernel has neither namespaces nor Landlock to confine it."
@@ -150,8 +152,9 @@ class Trial:
     def hold(self) -> None:
         """Stop all its processes where they are."""
         if len(self.spans[-1]) == 1:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.group, signal.SIGSTOP)
+            if not self.has_ended:  # else its number may be that of another group
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.group, signal.SIGSTOP)
             self.spans[-1].append(time.monotonic())
 
     def go_on(self) -> None:

@@ -194,9 +194,7 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
         },
         "keras.src.backend.tensorflow.trainer": {
             "TensorFlowTrainer.predict": Wanted(("self", "x"), ("epoch_iterator",)),
-            "TFEpochIterator.__init__": Wanted(
-                uses=("data_adapter", "_distribute_strategy", "_distributed_dataset")
-            ),
+            "TFEpochIterator.__init__": Wanted(uses=("data_adapter", "_distribute_strategy")),
             "TFEpochIterator.__next__": Wanted(("self",), uses=("_epoch_iterator",)),
         },
         "tensorflow.python.data.ops.dataset_ops": {"DatasetV2._apply_debug_options": _METHOD},
@@ -205,11 +203,6 @@ NAMES: dict[str, dict[str, dict[str, Wanted]]] = {
                 ("self", "dataset"), uses=("_apply_debug_options", "_dataset")
             ),
             "OwnedIterator.__next__": _METHOD,
-        },
-        "tensorflow.python.data.ops.shuffle_op": {
-            "_ShuffleDataset.__init__": Wanted(
-                ("self", "input_dataset"), uses=("_seed", "_seed2", "dummy_seed_generator")
-            ),
         },
     },
     "tracing": {

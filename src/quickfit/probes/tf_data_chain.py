@@ -15,7 +15,6 @@ from typing import Any
 
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import wrap_quick
-from quickfit.probes._places import Place
 from quickfit.probes._state import Current, State
 from quickfit.probes._written import Written, written
 from quickfit.probes.tf_data_facts import facts_of, function_wrapper, is_in_function, source_of
@@ -65,19 +64,6 @@ def _function_around(graph: Any) -> Any:
 def _dataset_rewritten(result: Any, *args: Any) -> None:
     if args:
         _rewritten[result] = args[0]
-
-
-def note_origin(dataset: Any, origin: Any) -> None:
-    """Note that a dataset stands for one that the script wrote."""
-    found = _written.get(origin)
-    if found is not None:
-        _written[dataset] = found
-
-
-def written_place(dataset: Any) -> Place | None:
-    """Return the user's line that made a dataset, if it was seen."""
-    found = _written.get(dataset)
-    return found.place if found is not None else None
 
 
 def describe_chain(dataset: Any, state: State) -> int:

@@ -377,6 +377,8 @@ BY_CPU = {"callbacks": ("callbacks_cpu",), "between": ("cpu", "main_cpu")}
 MIN_CPU_Z, MOST_INFLATION = 4.0, 2.0
 # From this share of the cores in use by others, the threads of a step wait for each other.
 MIN_BUSY = 0.25
+# A step whose CPU time grows by less than this share of its growth does the same work as before.
+MIN_WORK_SHARE = 0.2
 # Parts that no input accounts for. What follows an epoch also makes the next iterator.
 _OWN = ("callbacks", "between")
 
@@ -437,9 +439,22 @@ def _explained(trends: Trends, step: Trend, cores: float, parts: Witnesses) -> C
     size = trends.get("batch_bytes")
     if size is not None and size.ratio >= MIN_LARGER and step.ratio < 1.2 * size.ratio**POWER:
         return Claim("data")
-    if is_loaded:
+    if is_loaded or _only_waits_for_cores(trends, step, cores):
         return Claim("machine")
     return Claim("unknown") if step.z >= MIN_STEP_Z else None
+
+
+def _only_waits_for_cores(trends: Trends, step: Trend, cores: float) -> bool:
+    """Tell whether a step does the same work, on a machine that others keep busy all the time.
+
+    Others that use all cores cannot use more of them: one more program shows in nothing else.
+    """
+    others = trends.get("others")
+    if others is None or min(others.first, others.last) < MIN_BUSY * cores:
+        return False
+    work = [trends[name] for name in ("main_cpu", "rest_cpu") if name in trends]
+    grown_s = sum(max(trend.growth, 0.0) for trend in work)
+    return len(work) == 2 and grown_s < MIN_WORK_SHARE * step.growth
 
 
 def load_grew(trends: Trends, cores: float) -> bool:

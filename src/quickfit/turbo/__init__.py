@@ -5,9 +5,8 @@ where Keras and TensorFlow look something up, they find another. So no frame of 
 traceback, no function is traced anew and no seed is drawn. What is uncertain is left alone.
 
 - `predicting`: `model.predict` of one batch builds no tf.data pipeline;
-- `datasets`: the dataset of a loop is rewritten by `quickfit.data`, one pass on and one off;
-- `endings`: TensorFlow's wait at the end of an iterator happens beside the script;
-- `turns`: which way the next call or pass takes, and what each way took;
+- `iterators`: TensorFlow's wait at the end of an iterator happens beside the script;
+- `turns`: which way the next call takes, and what each way took;
 - `ledger`: what was done and left alone, for the recording.
 """
 

@@ -17,11 +17,11 @@ class Entry:
     """One place of the script.
 
     Args:
-        kind: `predict`, `dataset` or `iterator-end`.
+        kind: `predict` or `iterator-end`.
         what: what is done there, or what it is that was left alone.
         reason: why it was left alone; None: it was not.
         cause: the cause whose edit does the same in the script.
-        unit: what is counted: `call`, `step` or `iterator`.
+        unit: what is counted: `call` or `iterator`.
         turns: what both ways took.
     """
 
@@ -82,8 +82,10 @@ def _figures(entry: Entry) -> tuple[int, float | None, int, float | None, float 
     turns = entry.turns
     if turns is None:
         return entry.on_count, None, 0, None, entry.saved_s
-    off_s = getattr(turns, "baseline_s", turns.off.typical_s)
-    return turns.on.count, turns.on.typical_s, turns.off.count, off_s, turns.saved_s
+    return (
+        *(turns.on.count, turns.on.typical_s),
+        *(turns.off.count, turns.off.typical_s, turns.saved_s),
+    )
 
 
 def write_entries() -> None:

@@ -8,7 +8,7 @@ from quickfit.probes._guard import guarded
 from quickfit.probes._imports import Patch
 from quickfit.probes._probe import Probe
 from quickfit.probes._state import Current, State
-from quickfit.turbo import datasets, ledger, predicting
+from quickfit.turbo import iterators, ledger, predicting
 from quickfit.turbo.guard import NAME, patch_with
 
 
@@ -16,7 +16,7 @@ def turbo_patches() -> dict[str, list[Patch]]:
     """Return what to patch after which import."""
     found = {
         predicting.ADAPTER: [predicting.patch_adapter],
-        **datasets.module_patches(),
+        **iterators.module_patches(),
     }
     return {module: [patch_with(patch) for patch in patches] for module, patches in found.items()}
 
@@ -34,7 +34,6 @@ def start() -> None:
 
 def _settle(state: State) -> None:
     predicting.settle_calls()
-    datasets.settle_passes()
     ledger.write_entries()
 
 

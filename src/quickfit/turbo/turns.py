@@ -1,4 +1,4 @@
-"""Decides which way the next call or pass takes, on or off, from what each way took so far.
+"""Decides which way the next call takes, on or off, from what each way took so far.
 
 Both ways give the same values, so the script itself is measured: some of its calls the old way,
 some the new one, in turns. The new way is kept only where it is faster.
@@ -99,61 +99,3 @@ class CallTurns(Turns):
         """Note what the last call took."""
         if self.calls > self.WARM_UP:
             (self.on if is_on else self.off).add(seconds)
-
-
-@dataclass
-class PassTurns(Turns):
-    """Turns of passes through a dataset whose elements are kept in memory, where off is expensive.
-
-    The first pass on does all the work of one off, and fills the memory.
-
-    Args:
-        starts_on: the very first pass is on; else it is off.
-    """
-
-    starts_on: bool = False
-    passes: int = 0
-    spent_s: float = 0.0
-    off_spent_s: float = 0.0
-    fill_s: float | None = None
-
-    # Passes off, after the first one, may take so much of the time.
-    MAX_OFF_SHARE = 0.1
-
-    def next_is_on(self) -> bool:
-        """Return the way of the next pass; it is asked again for a pass that was never taken."""
-        if self.passes == 0:
-            return self.starts_on
-        if self.is_faster is not True:
-            return self.is_faster is None
-        expected_s = self.spent_s / self.passes
-        is_cheap = self.off_spent_s + expected_s <= self.MAX_OFF_SHARE * self.spent_s
-        return not is_cheap
-
-    def add_pass(self, *, is_on: bool, step_s: float, steps: int, seconds: float) -> None:
-        """Note a pass that was taken to its end, by its typical step."""
-        if is_on and self.fill_s is None:
-            self.fill_s = step_s
-        else:
-            (self.on if is_on else self.off).add(step_s, steps)
-        self.passes += 1
-        self.spent_s += seconds
-        if not is_on and self.passes > 1:
-            self.off_spent_s += seconds
-
-    @property
-    def baseline_s(self) -> float | None:
-        """What a step takes with the script's own dataset; where none was off, while it filled."""
-        return self.off.typical_s if self.off.times_s else self.fill_s
-
-    @property
-    def is_faster(self) -> bool | None:
-        """Whether on is faster than off; None: not known yet."""
-        on_s, off_s = self.on.typical_s, self.baseline_s
-        return None if on_s is None or off_s is None else off_s >= MIN_GAIN * on_s
-
-    @property
-    def saved_s(self) -> float | None:
-        """What was saved in all; None: not known."""
-        on_s, off_s = self.on.typical_s, self.baseline_s
-        return None if on_s is None or off_s is None else (off_s - on_s) * self.on.count

@@ -277,7 +277,10 @@ class _Accelerator:
             notes=tuple(self._notes),
         )
         text = f"{summary}>"
-        return describe_dataset(end_iterators_aside(result), lambda _: text, acceleration=summary)
+        # The end of an iterator that runs Python is something that the script may see.
+        if all(one.traits.is_runnable for one in all_stages(top)):
+            result = end_iterators_aside(result)
+        return describe_dataset(result, lambda _: text, acceleration=summary)
 
 
 def _choose(running: Sequence[Contender]) -> Contender:

@@ -124,6 +124,8 @@ def shuffles_first(top: Stage) -> Stage:
 
     A shuffle draws places, whatever is in them. So the order of the elements is the same.
     """
+    if _repeats(top):
+        return top
 
     def change(stage: Stage) -> Stage:
         if stage.kind != "shuffle" or stage.build is None:
@@ -146,6 +148,8 @@ def shuffles_first(top: Stage) -> Stage:
 
 def shuffles_last(top: Stage) -> Stage:
     """Move shuffles behind pure maps, in the same order, so that a cache can lie between."""
+    if _repeats(top):
+        return top
 
     def change(stage: Stage) -> Stage:
         if not _may_follow_shuffle(stage):
@@ -158,6 +162,15 @@ def shuffles_last(top: Stage) -> Stage:
         return replace(shuffle, inputs=(below,), note=note, change="cache")
 
     return map_stages(top, change)
+
+
+def _repeats(top: Stage) -> bool:
+    """Tell whether a chain repeats itself.
+
+    tf.data makes one stage of a `shuffle` and a `repeat` that stand side by side, which draws other
+    seeds; a shuffle that comes to stand there would give another order.
+    """
+    return any(one.kind == "repeat" for one in all_stages(top))
 
 
 def _may_follow_shuffle(stage: Stage) -> bool:
@@ -203,10 +216,23 @@ def handles_rows(stage: Stage) -> bool:
     operations = function_operations(wrapper)
     if operations is None or any(one.type not in _ROWWISE_OPS for one in operations):
         return False
+    if any(map(_is_narrowing, operations)):
+        return False
     # Of features without a length, whole batches are padded.
     if any(_has_open_features(one) for one in operations if one.type == "ParseExampleV2"):
         return False
     return _has_fixed_shape(wrapper.output_structure)
+
+
+def _is_narrowing(operation: Any) -> bool:
+    """Tell whether floats become small integers.
+
+    What does not fit wraps one by one and saturates in whole vectors; neither is defined.
+    """
+    if operation.type != "Cast" or not operation.inputs[0].dtype.is_floating:
+        return False
+    target = operation.outputs[0].dtype
+    return bool(target.is_integer and (target.size < 4 or target.name == "uint32"))
 
 
 def _has_open_features(parsing: Any) -> bool:
@@ -318,6 +344,21 @@ def is_worth_keeping(stage: Stage) -> bool:
     return stage.kind not in (*_IN_MEMORY, "cache")
 
 
+def _build_cache(inputs: Sequence[Dataset]) -> Dataset:
+    """Return a cache that is never taken for whole while it is not.
+
+    After an element that failed, tf.data's threads may run on to the end of the data, and the cache
+    would be used without that element.
+    """
+    import tensorflow as tf
+
+    below = inputs[0]
+    length = int(below.cardinality())
+    if length >= 0:
+        below = below.apply(tf.data.experimental.assert_cardinality(length))
+    return below.cache()
+
+
 def caches_behind(top: Stage, places: Sequence[tuple[Stage, str]]) -> Stage:
     """Put a cache behind some stages, in place of those before them.
 
@@ -341,7 +382,7 @@ def caches_behind(top: Stage, places: Sequence[tuple[Stage, str]]) -> Stage:
                     kind="cache",
                     dataset=None,
                     inputs=(below,),
-                    build=lambda inputs: inputs[0].cache(),
+                    build=_build_cache,
                     label="cache",
                     note=notes[id(stage)],
                     change="cache",

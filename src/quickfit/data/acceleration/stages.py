@@ -336,17 +336,13 @@ def _filter_variant(own: Dataset, source: Any) -> Any:
 
 
 def _shuffle_variant(own: Dataset, source: Any) -> Any:
-    """Return the tensor of a shuffle with the same seeds, at its first epoch.
-
-    Where a run shares the state of its shuffles (`quickfit.turbo`), it goes on where that one is.
-    """
-    shared = getattr(own, "_quickfit_seeds", None)
+    """Return the tensor of a shuffle with the same seeds, at its first epoch."""
     return _operations().shuffle_dataset_v3(
         source,
         buffer_size=own._buffer_size,
         seed=own._seed,
         seed2=own._seed2,
-        seed_generator=_operations().dummy_seed_generator() if shared is None else shared,
+        seed_generator=_operations().dummy_seed_generator(),
         reshuffle_each_iteration=own._reshuffle_each_iteration,
         **own._common_args,
     )

@@ -20,6 +20,7 @@ from quickfit.data.speed.target import TargetOptions, open_target
 from quickfit.data.speed.timing import ElementTaker, tree_cpu_s
 from quickfit.errors import PipelineError, QuickfitError, UsageError
 from quickfit.lab.child import STDERR, Child, ChildOptions
+from quickfit.lab.child_side import settle
 from quickfit.lab.statistics import SETTLE_S, Measured, interval
 from quickfit.lab.turns import Block, take_turns
 
@@ -34,7 +35,7 @@ _POLL_S = 0.05
 
 
 def run_racer(spec: dict[str, Any], marks: TextIO) -> None:
-    """Warm up, say so, and go on until somebody ends the process.
+    """Warm up, say so, and go on until the process is ended.
 
     Args:
         spec: the target, its options, and the seconds of warm-up.
@@ -82,7 +83,8 @@ def _begin_target(target: str, options: TargetOptions) -> ElementTaker:
 
 
 def racer_main() -> None:
-    """Run as a program: a specification as JSON, and the file for the marks."""
+    """Run as a program: a specification as JSON, the file for the marks, and the parent."""
+    settle(int(sys.argv[3]))  # a stopped one would outlive a killed parent
     with open(sys.argv[2], "w", encoding="ascii") as marks:
         try:
             run_racer(json.loads(sys.argv[1]), marks)
@@ -162,6 +164,7 @@ def _start_racer(target: str, options: TargetOptions, warmup_s: float, file: Pat
     spec = {"target": target, "options": dataclasses.asdict(options), "warmup_s": warmup_s}
     # With -P, a `queue.py` of the user's does not hide that of Python.
     command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(spec), str(file)]
+    command += [str(os.getpid())]
     return Child(command, ChildOptions(stdout=STDERR))  # what it prints is not our answer
 
 

@@ -314,6 +314,7 @@ class ProcessPool:
                 env={**_ENVIRONMENT, **os.environ, **_HIDDEN_GPUS},
                 pass_fds=shared,
                 own_session=False,
+                at_exit=False,  # `give_back` lets them end by themselves
             )
             try:
                 child = Child([*python_interpreter(), boot, str(theirs.fileno())], options)

@@ -156,6 +156,7 @@ class CandidateSearch:
         winners = self.choice.winners()
         together = self._bench.join(winners)
         if together is None:
+            self.choice.fits_together = len(winners) < 2
             return
         self.choice.together = together
         self.choice.add([together])

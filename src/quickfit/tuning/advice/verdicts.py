@@ -25,7 +25,7 @@ NEARLY = 1.08
 # Below this it is not only no gain but a loss worth telling.
 SLOWER = 0.95
 OUT_OF_TIME = "the budget was over"
-LATE = "the time left is for the best ones together"
+LATE = "the time left is for the best ones together; give more with --budget"
 INTERRUPTED = "interrupted"
 _MAX_REASON = 300
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit|Interrupt)\b")
@@ -137,6 +137,8 @@ def tried_verdict(
     if gain.pairs < USUAL_PAIRS and gain.mean >= MIN_GAIN:
         if tried.reason:
             return ChangeVerdict.OUTDONE, tried.reason
+        if found.verdict.why and not found.verdict.is_open:
+            return ChangeVerdict.NOT_DECIDED, found.verdict.why
         times = "once" if gain.pairs == 1 else "twice"
         return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
     if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
@@ -213,6 +215,8 @@ class AdviceChoice:
         # Why there is no more to come, for whatever was not tried to its end.
         self.ended = OUT_OF_TIME
         self.together: ChangeCandidate | None = None
+        # Whether the winners can be changed together.
+        self.fits_together = True
         self.tried: dict[ChangeCandidate, TriedCandidate] = {}
 
     def add(self, candidates: Sequence[ChangeCandidate]) -> None:
@@ -270,12 +274,17 @@ class AdviceChoice:
             return ""
         last = same[-1]
         row = self._row(last)
+        mine, its = one.setting, last.setting
         if one.kind is ChangeKind.STEPS:
+            if (mine.steps_per_execution or 0) > (its.steps_per_execution or 0):
+                return ""  # the user's own order
             if row.is_advised:
                 return f"{last.name}, which saves more calls, gains already"
             is_none = self.mean(last) < MIN_GAIN
             return f"{last.name} gain nothing, and fewer gain less" if is_none else ""
         if one.kind is ChangeKind.BATCH:
+            if (mine.batch or 0) < (its.batch or 0):
+                return ""
             if row.loss is not None and row.loss.is_worse:
                 return f"{last.name} learns less from the same examples already"
             return f"{last.name} is no faster" if self.mean(last) < 1.0 else ""
@@ -336,6 +345,8 @@ class AdviceChoice:
             )
         if self.together is not None and self.mean(self.together):
             return _outdone_row(row, f"faster alone, but not together with {best.name}")
+        if not self.fits_together:
+            return _outdone_row(row, f"it does not fit {best.name}")
         why = f"faster alone; together with {best.name} it was not tried: {self.ended}"
         return replace(row, verdict=ChangeVerdict.NOT_DECIDED, reason=why)
 
