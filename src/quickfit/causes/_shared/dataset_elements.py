@@ -145,7 +145,7 @@ def _element_frame(routine: Routine, call: ast.Call, module: Module | None = Non
         plain = plain[1:]
     needed = [a.arg for a in plain if default_of_parameter(routine.node, a.arg) is None]
     given = {k.arg for k in call.keywords}
-    # A name that no program can have, for what nobody knows.
+    # A name that no program can have, for what is not known.
     rest = [ast.Name("<element>") for name in needed[len(call.args) :] if name not in given]
     whole = ast.Call(call.func, [*call.args, *rest], call.keywords)
     return Frame(routine.node, whole, module or routine.module, None, 1)

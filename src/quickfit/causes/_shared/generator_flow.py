@@ -40,7 +40,7 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-# Names of numbers that nobody sets to 0: a batch has at least one sample.
+# Names of numbers that are never set to 0: a batch has at least one sample.
 _SIZES = ("batch", "size", "num", "count", "length", "min")
 
 

@@ -23,7 +23,7 @@ _POLICY = "keras.dtype_policies.DTypePolicy"
 
 @dataclass(frozen=True)
 class Setting:
-    """A call that sets the policy; `names` are all it may set, empty for one nobody knows."""
+    """A call that sets the policy; `names` are all it may set, empty where it is not known."""
 
     names: frozenset[str]
     call: ast.Call
@@ -53,7 +53,7 @@ def float16_setting(program: Program, module: Module, node: ast.AST) -> Setting 
 
 
 def policy_names(program: Program, module: Module, node: ast.expr | None) -> frozenset[str]:
-    """Return the names of the policies that an expression may be, empty for one nobody knows."""
+    """Return the names of the policies that an expression may be, empty where it is not known."""
     return frozenset(_name(program, value) for value in program.values(module, node))
 
 
