@@ -8,7 +8,16 @@ import psutil
 import pytest
 
 from quickfit.lab.child import Child
-from quickfit.lab.turns import Block, Comparison, Mark, Pace, compare, interleave, take_turns
+from quickfit.lab.turns import (
+    Block,
+    Comparison,
+    Mark,
+    Pace,
+    compare,
+    interleave,
+    order_beside,
+    take_turns,
+)
 
 from launch.sessions import PATIENCE_S
 
@@ -125,3 +134,18 @@ def test_swapped_tells_the_same_the_other_way_round():
     swapped = Comparison(fast, slow, (0.4, 0.5)).swapped()
     assert swapped.speed_up == pytest.approx(2.0)
     assert swapped.ratios == pytest.approx((2.5, 2.0))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("count", range(9))
+def test_everybody_is_next_to_the_turn_of_the_baseline_it_is_compared_with(count, number):
+    order = order_beside(count, number)
+    for place in range(count):
+        at = order.index((place, False))
+        base = order.index(((place + 1) // 2, True))
+        assert abs(at - base) == 1
+
+
+def test_rounds_end_where_there_is_no_more_time():
+    found = interleave({"a": lambda: 1}, rounds=5, has_time=lambda number: number <= 2)
+    assert found == {"a": [1, 1]}

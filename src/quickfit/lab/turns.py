@@ -94,20 +94,46 @@ def turn_order(count: int, number: int) -> list[int]:
     return order if number % 2 == 0 else order[::-1]
 
 
+def order_beside(count: int, number: int) -> list[tuple[int, bool]]:
+    """Return the order of a round in which everybody has its turn next to one of the baseline.
+
+        baseline, A, B, baseline, C, D, baseline
+
+    A turn is a place and whether it is one of the baseline; the one at place n is next to the
+    baseline's turn at place (n + 1) // 2.
+    """
+    order: list[tuple[int, bool]] = []
+    for place in range(count):
+        if place % 2 == 0:
+            order.append((place // 2, True))
+        order.append((place, False))
+    if count % 2 == 0:
+        order.append((count // 2, True))
+    return [order[place] for place in turn_order(len(order), number)]
+
+
 def interleave(
     turns: Mapping[_Key, Callable[[], _Answer]],
     *,
     rounds: int,
     tell: Callable[[int], None] = lambda number: None,
+    has_time: Callable[[int], bool] = lambda number: True,
 ) -> dict[_Key, list[_Answer]]:
     """Ask each for its turn, round by round; return the answers of each, in order.
 
-    It is for what runs on command and rests in between; for what runs on, see `take_turns`. `tell`
-    is called with the number of each round as it begins.
+    It is for what runs on command and rests in between; for what runs on, see `take_turns`.
+
+    Args:
+        turns: by name.
+        rounds: how many, at most.
+        tell: called with the number of each round as it begins, from 1 on.
+        has_time: called with it before that; the rounds end where there is none.
     """
     names = list(turns)
     answers: dict[_Key, list[_Answer]] = {name: [] for name in names}
     for number in range(rounds):
+        if not has_time(number + 1):
+            break
         tell(number + 1)
         for who in turn_order(len(names), number):
             answers[names[who]].append(turns[names[who]]())

@@ -2,9 +2,7 @@
 
 Processes are started a few at a time, because starting is work for whole cores; they are measured
 one at a time, while the others rest. In a turn, every candidate has its block next to one of the
-training as it is, so that both meet the same machine:
-
-    as it is, A, B, as it is, C, D, as it is
+training as it is, so that both meet the same machine.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.turns import order_beside
 from quickfit.lab.verdict import USUAL_PAIRS, Verdict, VerdictKind, judge_gain
 from quickfit.tuning.advice.candidates import (
     ChangeCandidate,
@@ -158,10 +157,9 @@ class TrialRound:
 
     def _turn(self, candidates: Sequence[ChangeCandidate], turn: int) -> None:
         """Give everybody a block; every second turn goes backwards."""
-        order = turn_order(len(candidates))
         bases: dict[int, TrialBlock] = {}
         blocks: dict[int, TrialBlock] = {}
-        for place, is_base in order if turn % 2 == 0 else reversed(order):
+        for place, is_base in order_beside(len(candidates), turn):
             self._machine.check()
             block = (self.base if is_base else self._others[candidates[place]]).block(self._machine)
             self._check_base()
@@ -208,21 +206,6 @@ class TrialRound:
 
     def _tell(self, text: str) -> None:
         self._machine.tell(f"{self._title}: {text}" if self._title else text)
-
-
-def turn_order(count: int) -> list[tuple[int, bool]]:
-    """Return the order of a turn: places of candidates, and of the training as it is (True).
-
-    The candidate at place n has its neighbour at place (n + 1) // 2 of the training as it is.
-    """
-    order: list[tuple[int, bool]] = []
-    for place in range(count):
-        if place % 2 == 0:
-            order.append((place // 2, True))
-        order.append((place, False))
-    if count % 2 == 0:
-        order.append((count // 2, True))
-    return order
 
 
 # Long enough for the clock and for the noise of one step.

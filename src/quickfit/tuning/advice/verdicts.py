@@ -22,8 +22,6 @@ from quickfit.tuning.trials.settings import TrialFailed
 
 # After the usual pairs, a mean below this hardly gets a lower bound of 1.05 from more of them.
 NEARLY = 1.08
-# Below this it is not only no gain but a loss worth telling.
-SLOWER = 0.95
 OUT_OF_TIME = "the budget was over"
 LATE = "the time left is for the best ones together; give more with --budget"
 INTERRUPTED = "interrupted"
@@ -141,7 +139,7 @@ def tried_verdict(
             return ChangeVerdict.NOT_DECIDED, found.verdict.why
         times = "once" if gain.pairs == 1 else "twice"
         return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
-    if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
+    if (gain.high if gain.pairs > 1 else gain.mean) < 1 / MIN_GAIN:
         return ChangeVerdict.SLOWER, ""
     if gain.pairs > 1 and not gain.is_known:
         return ChangeVerdict.NOT_DECIDED, f"{gain.pairs} pairs differ too much to say anything"
@@ -149,7 +147,7 @@ def tried_verdict(
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
         return ChangeVerdict.NOT_DECIDED, why
     if gain.mean >= MIN_GAIN:
-        why = f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
+        why = f"it may be as little as {gain.low:.2f}×, and noise reaches {MIN_GAIN:g}×"
         return ChangeVerdict.NO_GAIN, why
     return ChangeVerdict.NO_GAIN, ""
 

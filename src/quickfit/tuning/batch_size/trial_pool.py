@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from quickfit import units
+from quickfit.lab.turns import turn_order
 from quickfit.tuning.batch_size.ladder import BatchRow
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
@@ -121,9 +122,9 @@ class TrialPool:
 
     def round(self, *, has_time: Callable[[float], bool] = lambda seconds: True) -> bool:
         """Give each trial a turn, every second time backwards; tell whether there was time."""
-        order = self.alive if self._rounds % 2 == 0 else self.alive[::-1]
-        self._rounds += 1
-        for batch in order:
+        alive, self._rounds = self.alive, self._rounds + 1
+        for place in turn_order(len(alive), self._rounds - 1):
+            batch = alive[place]
             if not has_time(self.round_s([batch])):
                 return False
             self._turn(batch)

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import ModelError, UsageError
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.turns import interleave, turn_order
+from quickfit.lab.verdict import USUAL_PAIRS, VerdictKind, judge_gain
 from quickfit.tuning.precision.hardware import Outlook, Prospect, prospect_of, read_hardware
 from quickfit.tuning.precision.policies import every_layer, policy_lines, policy_name
 from quickfit.tuning.precision.survey import SurveyReason, survey_model, survey_speed
@@ -198,11 +201,10 @@ def _choose_answer(
         return PrecisionAnswer.NO if prospect.outlook is Outlook.NONE else PrecisionAnswer.MAYBE
     if isinstance(measured, PrecisionRefused):
         return PrecisionAnswer.NO
-    speedup = measured.speedup
-    if speedup.low >= MIN_GAIN:
+    if measured.is_proven:
         return PrecisionAnswer.YES
     # A gain that a few pairs could not prove may still be one; without units for it, hardly.
-    is_open = speedup.mean >= MIN_GAIN and prospect.is_candidate
+    is_open = measured.speedup.mean >= MIN_GAIN and prospect.is_candidate
     return PrecisionAnswer.MAYBE if is_open else PrecisionAnswer.NO
 
 
@@ -242,8 +244,8 @@ def _speed_line(tried: str, measured: PrecisionComparison) -> str:
     text = f"measured: {tried} trains {units.factor(speedup.mean)} as fast ({tail}"
     if speedup.mean < MIN_GAIN:
         text += ", which is no gain that counts"
-    elif speedup.low < MIN_GAIN:
-        text += f", not proven: the lower end must reach {units.factor(MIN_GAIN)}"
+    elif not measured.is_proven:
+        text += ", not proven: the pairs differ too much"
     return text
 
 
@@ -276,8 +278,6 @@ def _loss_text(side: PrecisionSide) -> str:
 PRECISION_TURNS = 4
 PRECISION_BLOCK_S = 0.4
 MIN_PRECISION_STEPS = 3
-# Pairs that a gain must be seen in. A first pair without one is enough to say no.
-MAX_PAIRS = 3
 # Enough for a loss to move, little enough to wait for.
 LEARN_STEPS = 30
 
@@ -294,12 +294,21 @@ class PrecisionSide:
 
 @dataclass(frozen=True)
 class PrecisionComparison:
-    """float32 and 16 bits on the same model and data; `speedup` is of 16 bits over float32."""
+    """float32 and 16 bits on the same model and data.
+
+    Args:
+        speedup: of 16 bits over float32.
+        full: how float32 did.
+        half: how 16 bits did.
+        batch: samples of a step.
+        is_proven: whether the pairs show a gain.
+    """
 
     speedup: Measured
     full: PrecisionSide
     half: PrecisionSide
     batch: int
+    is_proven: bool
 
 
 @dataclass(frozen=True)
@@ -324,7 +333,7 @@ def compare_precisions(
     enough: float = 1.0,
     tell: Callable[[str], None] = lambda text: None,
 ) -> PrecisionComparison | PrecisionRefused:
-    """Return how float32 and 16 bits did, over three pairs of fresh processes at most.
+    """Return how float32 and 16 bits did, over pairs of fresh processes until it is decided.
 
     Args:
         make: makes a trial of a setting.
@@ -349,12 +358,16 @@ def _compare_pairs(
 ) -> PrecisionComparison:
     blocks: list[Blocks] = []
     while True:
-        tell(f"precision: pair {len(blocks) + 1} of at most {MAX_PAIRS}")
-        is_swapped = len(blocks) % 2 == 1
+        tell(f"precision: pair {len(blocks) + 1} of at most {USUAL_PAIRS}")
+        order = turn_order(2, len(blocks))
         with ExitStack() as closing:
-            sides = _begin_sides(make, settings, closing, is_swapped=is_swapped)
-            blocks.append(_take_turns(sides, is_swapped=is_swapped))
-            if len(blocks) == MAX_PAIRS or _pair_ratio(blocks[-1]) < enough:
+            sides = _begin_sides(make, settings, closing, order)
+            turns = {who: partial(_run_block, sides, who) for who in order}
+            taken = interleave(turns, rounds=PRECISION_TURNS)
+            blocks.append((taken[0], taken[1]))
+            ratios = [_pair_ratio(pair) for pair in blocks]
+            is_open = len(blocks) < USUAL_PAIRS and judge_gain(ratios).is_open
+            if not is_open or ratios[-1] < enough:
                 batch = sides[0].ready().batch
                 return _join_pairs(blocks, _learn_both(sides, LEARN_STEPS * batch), batch)
 
@@ -363,32 +376,25 @@ def _begin_sides(
     make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
     closing: ExitStack,
-    *,
-    is_swapped: bool,
+    order: Sequence[int],
 ) -> Sides:
     """Start both sides and wait until they have trained a little."""
     sides = make(settings[0]), make(settings[1])
-    for side in sides[::-1] if is_swapped else sides:
-        closing.callback(side.close)
-        side.start()
+    for who in order:
+        closing.callback(sides[who].close)
+        sides[who].start()
     for who in (0, 1):
         with _blame_side(who):
             sides[who].ready()
     return sides
 
 
-def _take_turns(sides: Sides, *, is_swapped: bool) -> Blocks:
-    """Let both sides train in turn: A B, B A, and so on."""
-    steps = [
-        max(math.ceil(PRECISION_BLOCK_S / one.ready().step_s), MIN_PRECISION_STEPS) for one in sides
-    ]
-    blocks: Blocks = ([], [])
-    for turn in range(PRECISION_TURNS):
-        order = (0, 1) if (turn % 2 == 0) is not is_swapped else (1, 0)
-        for who in order:
-            with _blame_side(who):
-                blocks[who].append(sides[who].run(steps[who]))
-    return blocks
+def _run_block(sides: Sides, who: int) -> TrialBlock:
+    """Let one side train for a block."""
+    side = sides[who]
+    with _blame_side(who):
+        steps = max(math.ceil(PRECISION_BLOCK_S / side.ready().step_s), MIN_PRECISION_STEPS)
+        return side.run(steps)
 
 
 def _learn_both(sides: Sides, samples: int) -> tuple[TrialLearned, TrialLearned]:
@@ -426,7 +432,9 @@ def _join_pairs(
     pairs: list[Blocks], learned: tuple[TrialLearned, TrialLearned], batch: int
 ) -> PrecisionComparison:
     full, half = (_build_side([pair[who] for pair in pairs], learned[who]) for who in (0, 1))
-    return PrecisionComparison(interval([_pair_ratio(pair) for pair in pairs]), full, half, batch)
+    ratios = [_pair_ratio(pair) for pair in pairs]
+    is_proven = judge_gain(ratios).kind is VerdictKind.ACCEPTED
+    return PrecisionComparison(interval(ratios), full, half, batch, is_proven)
 
 
 def _build_side(pairs: Sequence[Sequence[TrialBlock]], learned: TrialLearned) -> PrecisionSide:
