@@ -32,7 +32,8 @@ from _cases import HERE, SCRIPT, pairs
 from quickfit.errors import QuickfitError
 from quickfit.findings import FixClass, Gain
 from quickfit.findings._records import Change, Edit
-from quickfit.fixing.story import Request, Story, edited, told
+from quickfit.fixing.sources import edited_files
+from quickfit.fixing.story import Request, Story, told
 from quickfit.fixing.to_terminal import diff_of
 from quickfit.lab.budget import Budget
 from quickfit.lab.proof import Claim, Prover
@@ -128,7 +129,7 @@ def beside_fixed(script: Path, outcome: Outcome, story: Story, work: Path) -> fl
     if not fixed.exists() or not outcome.is_accepted:
         return math.nan
     by_hand = Version("fixed.py", {str(work / SCRIPT): fixed.read_bytes()})
-    ours = Version("the edited script", edited(outcome.change, story.sources))
+    ours = Version("the edited script", edited_files(outcome.change, story.sources))
     ratios = []
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as scratch:
         for number in range(1):

@@ -351,3 +351,15 @@ def test_watching_a_process_loads_only_modules_that_tensorflow_loads_anyway():
     )
     top = {name.split(".")[0] for name in loaded if not name.startswith("_")}
     assert not top & {"statistics", "random", "numpy", "psutil", "rich", "typer", "asyncio"}
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("benchmarks/**/*.py")), ids=lambda f: f.name)
+def test_what_a_benchmark_imports_of_us_is_there(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("quickfit")):
+            continue
+        home = SOURCE.joinpath(*node.module.split(".")[1:])
+        text = next(f for f in (home / "__init__.py", home.with_suffix(".py")) if f.is_file())
+        names = set(re.findall(r"\w+", text.read_text())) | {f.stem for f in home.glob("*")}
+        missing = {alias.name for alias in node.names} - names
+        assert not missing, f"{node.module} has no {', '.join(sorted(missing))}"
