@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "quickfit"
 EVERYONE = {"arrays", "capacity", "errors", "standard", "terminal", "trust", "units"}

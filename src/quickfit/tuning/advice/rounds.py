@@ -64,13 +64,15 @@ class LossComparison:
 
     Args:
         samples: that everybody learns from.
-        learners: candidates; those that are slower than the training as it is need not.
+        learners: candidates.
         with_base: whether the training as it is learns too.
+        min_gain: candidates that gain less need not learn.
     """
 
     samples: int
     learners: frozenset[ChangeCandidate]
     with_base: bool = True
+    min_gain: float = NO_SLOWER
 
 
 class TrialRound:
@@ -79,7 +81,7 @@ class TrialRound:
     Args:
         machine: where it runs.
         candidates: what is tried.
-        base: the training as it is, where it runs already.
+        base: what they are compared with, where it runs already or is not the training as it is.
         title: of the round, for whoever watches.
         lesson: for the end of the round.
     """
@@ -96,7 +98,6 @@ class TrialRound:
         self._machine = machine
         self._title = title
         self._lesson = lesson
-        self._is_base_new = base is None
         self.base = base or StartedTrial(machine.make(Setting()), "as it is")
         self._others = {
             one: StartedTrial(machine.make(one.setting), one.name) for one in candidates
@@ -126,7 +127,7 @@ class TrialRound:
             return self.found()
 
     def _start(self, *, backwards: bool) -> None:
-        order = [*([self.base] if self._is_base_new else []), *self._others.values()]
+        order = [it for it in (self.base, *self._others.values()) if not it.is_begun]
         waiting = deque(reversed(order) if backwards else order)
         starting: deque[StartedTrial] = deque()
         total = len(waiting)
@@ -180,7 +181,7 @@ class TrialRound:
         able = [
             it
             for one, it in self._others.items()
-            if one in lesson.learners and one in pairs and pairs[one].gain >= NO_SLOWER
+            if one in lesson.learners and one in pairs and pairs[one].gain >= lesson.min_gain
         ]
         everybody = [*([self.base] if lesson.with_base and able else []), *able]
         for number, it in enumerate(everybody, 1):
@@ -264,9 +265,11 @@ class StartedTrial:
         self.trial = trial
         self.name = name
         self.side = RoundSide()
+        self.is_begun = False
 
     def begin(self) -> None:
         """Start its process, and do not wait for it."""
+        self.is_begun = True
         try:
             self.trial.start()
         except TrialFailed as failure:
