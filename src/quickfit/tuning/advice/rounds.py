@@ -27,7 +27,7 @@ from quickfit.tuning.advice.candidates import (
 )
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.advice.search import NO_SLOWER, RoundPlan
-from quickfit.tuning.advice.verdicts import Measurement, failure_text
+from quickfit.tuning.advice.verdicts import Measurement
 from quickfit.tuning.trials.batch_judgement import learn_samples
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
@@ -583,7 +583,7 @@ class SettingBench:
             pairs.append(replace(pair, unchanged=pair.unchanged or self.unchanged))
             self.measured[one] = measurement(pairs, is_busy=self.is_busy)
         for one, failure in found.failures.items():
-            self.failures[one] = failure_text(failure)
+            self.failures[one] = failure.line
 
     def _check_later(self, error: BaselineFailed) -> None:
         """Let a training that failed after it had run be a note: what was measured counts."""
