@@ -534,6 +534,7 @@ class Effect(StrEnum):
     CRASHES = "crashes"
     HANGS = "hangs"
     WRONG = "wrong-results"
+    WORSE = "learns-worse"
     SLOW = "slow"
 
 
