@@ -114,6 +114,7 @@ WRITES_ITSELF = {
     "launch/inject/sitecustomize.py": "quickfit could not be imported, so neither can `terminal`",
     "compression/quantizing/native_output.py": "what TensorFlow itself prints",
     "data/speed/target.py": "what TensorFlow itself prints",
+    "machine/frameworks.py": "JSON that its parent reads",
     "demo/scripts": "scripts of a user",
 }
 # How streams that a person may read are called; files have other names.

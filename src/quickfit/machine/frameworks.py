@@ -5,7 +5,6 @@ nothing of ours, so that it runs in any Python.
 """
 
 import importlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -21,6 +20,8 @@ _LIBRARIES = ("libcudnn.so.{cudnn}", "libcublas.so.{cuda}", "libcudart.so.{cuda}
 
 def versions() -> dict[str, str]:
     """Return the installed packages of `PACKAGES` with their versions."""
+    import importlib.metadata  # loads much, and this module is loaded into watched scripts
+
     found = {}
     for name in PACKAGES:
         try:
