@@ -26,6 +26,7 @@ OPTIONS = {
     "--html": True,
     "--force": False,
     "--format": True,
+    "--report-to": True,
     "--log-lines": False,
     "--no-log-lines": False,
     "--help": False,
@@ -38,6 +39,7 @@ class RunFormat(StrEnum):
 
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
+    JSON = "json"
 
 
 def run(
@@ -112,6 +114,14 @@ def run(
     format: Annotated[
         RunFormat, typer.Option("--format", help="How the report at the end is written.")
     ] = RunFormat.TERMINAL,
+    report_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report there, not to stderr: a file, or a descriptor such as"
+            " /dev/fd/3. [needed for --format json]",
+        ),
+    ] = None,
 ) -> None:
     """Watch a training script and say what makes it slow.
 
@@ -120,6 +130,7 @@ def run(
         quickfit run -m my_project.train --epochs 3
         quickfit run --steps 200 train.py
         quickfit run --html report.html train.py
+        quickfit run --format json --report-to report.json train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
@@ -145,6 +156,16 @@ def run(
         from quickfit.report.page import check_page_file
 
         check_page_file(html, replaces=force)
+    if report_to is not None:
+        from quickfit.launch.report_file import check_report_file
+
+        check_report_file(report_to, replaces=force)
+    elif format == RunFormat.JSON:
+        raise UsageError(
+            "run: --format json needs a place of its own: stdout is the script's, and stderr has"
+            " its messages.\nName a file or a descriptor:\n"
+            "    quickfit run --format json --report-to report.json train.py"
+        )
     if turbo and memory:
         raise UsageError(
             "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
@@ -160,7 +181,7 @@ def run(
         memory=memory,
         turbo=turbo,
         watching=Watching(limit_s, on_stuck, on_slowdown),
-        form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
+        form=ReportForm(html, replaces=force, format=format.value, file=report_to),
     )
 
 
