@@ -25,7 +25,7 @@ from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
-    *("run", "check", "report", "fix", "attach", "explain"),
+    *("run", "check", "report", "watch", "fix", "attach", "explain"),
     *("bench", "pack", "tune", "shrink", "demo"),
 )
 # Commands after whose script everything belongs to the script.
@@ -117,6 +117,7 @@ def _quickfit(
         quickfit train.py --epochs 3         the same, for short
         quickfit check train.py              certain mistakes, from its text alone
         quickfit report                      the report of the newest run again
+        quickfit watch                       the same in a browser, while the run goes on
         quickfit fix train.py                make the fix, and prove that it helps
         quickfit attach 4711                 why a run that was started without it stands still
         quickfit explain sequential-map      what a cause means and how to remove it

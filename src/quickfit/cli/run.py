@@ -24,6 +24,7 @@ OPTIONS = {
     "--on-stuck": True,
     "--on-slowdown": True,
     "--html": True,
+    "--live": False,
     "--force": False,
     "--format": True,
     "--log-lines": False,
@@ -109,6 +110,14 @@ def run(
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help=HTML_HELP)] = None,
     force: Annotated[bool, typer.Option("--force", help=FORCE_HELP)] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Show the report in a browser while the script runs; the address is printed at"
+            " the start.",
+        ),
+    ] = False,
     format: Annotated[
         RunFormat, typer.Option("--format", help="How the report at the end is written.")
     ] = RunFormat.TERMINAL,
@@ -120,6 +129,7 @@ def run(
         quickfit run -m my_project.train --epochs 3
         quickfit run --steps 200 train.py
         quickfit run --html report.html train.py
+        quickfit run --live train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
@@ -145,6 +155,10 @@ def run(
         from quickfit.report.page import check_page_file
 
         check_page_file(html, replaces=force)
+    if live:
+        from quickfit.launch.live import check_installed
+
+        check_installed("run --live")
     if turbo and memory:
         raise UsageError(
             "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
@@ -159,6 +173,7 @@ def run(
         log_lines=log_lines,
         memory=memory,
         turbo=turbo,
+        live=live,
         watching=Watching(limit_s, on_stuck, on_slowdown),
         form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
     )
