@@ -9,7 +9,7 @@ import pytest
 from quickfit.live_page.runs import RunState, clock_text, list_runs, look_at_run
 
 
-def run_folder(home, name="it.qfrun", *, files=("1.sqlite",), age_s=0.0, **facts):
+def run_folder(home, name="it.qfrun", *, files=("9999999.sqlite",), age_s=0.0, **facts):
     """Make the folder of a run that was last written to so long ago."""
     folder = home / name
     folder.mkdir()

@@ -84,10 +84,21 @@ def _less() -> str:
 
 def _lower_bound(ratios: Sequence[float], widened: float) -> float:
     """Return the least gain that so many pairs allow, at this look's share of the error."""
+    return looked_interval(ratios, widened=widened).low
+
+
+def looked_interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
+    """Return the interval of ratios that may be looked at after every pair.
+
+    Args:
+        ratios: one per pair, at least `MIN_PAIRS`.
+        widened: a factor on the width, for pairs that were not measured in turns.
+    """
     logs = [math.log(ratio) for ratio in ratios]
     spread = max(statistics.stdev(logs), MIN_SPREAD)
     t = _LOOKS[min(len(logs), MOST_PAIRS)]
-    return math.exp(statistics.fmean(logs) - widened * t * spread / math.sqrt(len(logs)))
+    mean, half = statistics.fmean(logs), widened * t * spread / math.sqrt(len(logs))
+    return Measured(math.exp(mean - half), math.exp(mean), math.exp(mean + half), len(logs))
 
 
 @dataclass(frozen=True)

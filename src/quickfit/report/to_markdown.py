@@ -26,11 +26,11 @@ def to_markdown(diagnosis: Diagnosis) -> str:
 
 
 def _lines(report: ReportView, diagnosis: Diagnosis) -> Iterator[str]:
-    yield f"### quickfit: {_code(text.path(diagnosis.script) or 'a run')}"
+    yield f"### quickfit: {code(text.path(diagnosis.script) or 'a run')}"
     yield ""
-    yield f"**{_prose(report.headline)}**"
+    yield f"**{prose(report.headline)}**"
     yield ""
-    yield f"{_prose(report.device)}. {_prose(report.total)}".rstrip()
+    yield f"{prose(report.device)}. {prose(report.total)}".rstrip()
     if report.account:
         yield from (
             "",
@@ -38,8 +38,8 @@ def _lines(report: ReportView, diagnosis: Diagnosis) -> Iterator[str]:
             "| --- | --: | --: | --- |",
         )
         for row in [row for row in report.account if len(row.indent) <= 2][:MAX_ROWS]:
-            label = "&nbsp;" * len(row.indent) + _prose(row.label)
-            place = _code(row.place) if row.place else ""
+            label = "&nbsp;" * len(row.indent) + prose(row.label)
+            place = code(row.place) if row.place else ""
             yield f"| {label} | {row.time} | {row.share} | {place} |"
     for finding in report.findings:
         yield ""
@@ -51,21 +51,21 @@ def _lines(report: ReportView, diagnosis: Diagnosis) -> Iterator[str]:
     ):
         told = [each for each in texts if each]
         if told:
-            yield from ("", f"{title}:", "", *(f"- {_prose(each)}" for each in told))
+            yield from ("", f"{title}:", "", *(f"- {prose(each)}" for each in told))
     yield ""
     if report.fix_command:
-        yield f"To make the fix and prove it: {_code(report.fix_command)}"
+        yield f"To make the fix and prove it: {code(report.fix_command)}"
 
 
 def _finding(finding: FindingView) -> Iterator[str]:
-    yield f"#### {finding.number}. {_code(finding.cause)}: {_prose(finding.gain)}"
+    yield f"#### {finding.number}. {code(finding.cause)}: {prose(finding.gain)}"
     yield ""
-    place = f" ({_code(finding.place)})" if finding.place else ""
-    yield f"{_prose(finding.summary)}{place}"
+    place = f" ({code(finding.place)})" if finding.place else ""
+    yield f"{prose(finding.summary)}{place}"
     yield ""
     for fact in finding.evidence:
-        detail = f" ({_prose(fact.detail)})" if fact.detail else ""
-        yield f"- {_prose(fact.what)}: **{fact.value}**{detail}"
+        detail = f" ({prose(fact.detail)})" if fact.detail else ""
+        yield f"- {prose(fact.what)}: **{fact.value}**{detail}"
     if finding.cost:
         yield f"- {finding.cost_label}: **{finding.cost}**"
     if finding.fix is not None:
@@ -74,14 +74,14 @@ def _finding(finding: FindingView) -> Iterator[str]:
 
 
 def _fix(fix: FixView) -> Iterator[str]:
-    yield f"{_prose(fix.title)}: {fix.effect}"
+    yield f"{prose(fix.title)}: {fix.effect}"
     for hunk in fix.hunks:
         lines = [*(f"- {line}" for line in hunk.before), *(f"+ {line}" for line in hunk.after)]
         yield from ("", *_fenced(([f"@@ {hunk.place} @@"] if hunk.place else []) + lines, "diff"))
     if fix.example:
         yield from ("", *_fenced(fix.example, "python"))
     if fix.note:
-        yield from ("", _prose(fix.note))
+        yield from ("", prose(fix.note))
 
 
 def _fenced(lines: Sequence[str], language: str) -> list[str]:
@@ -90,10 +90,10 @@ def _fenced(lines: Sequence[str], language: str) -> list[str]:
     return [f"{fence}{language}", *lines, fence]
 
 
-def _prose(said: str) -> str:
+def prose(said: str) -> str:
     """Return a sentence whose `code` marks stay, and in which nothing else is markup."""
     parts = _CODE.split(said)
-    return "".join(_code(part) if n % 2 else _plain(part) for n, part in enumerate(parts))
+    return "".join(code(part) if n % 2 else _plain(part) for n, part in enumerate(parts))
 
 
 def _plain(said: str) -> str:
@@ -102,6 +102,7 @@ def _plain(said: str) -> str:
     return "".join(_ENTITIES.get(char, char) for char in escaped).replace("://", ":&#47;/")
 
 
-def _code(said: str) -> str:
+def code(said: str) -> str:
+    """Return text as code that nothing in it can end."""
     # In a table a bar ends the cell, also in code.
     return f"`{said.replace('`', chr(39)).replace('|', chr(92) + '|')}`"

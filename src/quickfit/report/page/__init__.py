@@ -16,9 +16,10 @@ from pathlib import Path
 
 from quickfit import terminal, trust
 from quickfit.errors import UsageError
-from quickfit.findings import Diagnosis
+from quickfit.findings import Comparison, Diagnosis
 from quickfit.report import text
 from quickfit.report.page.charts import course_facts
+from quickfit.report.page.comparison import comparison_body
 from quickfit.report.page.icicle import node_facts, place_nodes
 from quickfit.report.page.markup import Html, Rules, element, join
 from quickfit.report.page.sections import page_body
@@ -28,6 +29,7 @@ __all__ = [
     "Drawing",
     "check_page_file",
     "draw_page",
+    "render_comparison",
     "render_live_page",
     "render_page",
     "write_page",
@@ -73,6 +75,17 @@ def draw_page(diagnosis: Diagnosis) -> Drawing:
 def render_page(diagnosis: Diagnosis) -> str:
     """Return the report of a diagnosis as an HTML page."""
     return _document(draw_page(diagnosis), _file("page.css"), [_file("page.js")])[0]
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """Return a comparison as an HTML page."""
+    title = f"quickfit: {text.path(comparison.before.name)}, {text.path(comparison.after.name)}"
+    body = comparison_body(comparison)
+    return _document(
+        Drawing(title, body, "", {"nodes": [], "course": None}),
+        _file("page.css"),
+        [_file("page.js")],
+    )[0]
 
 
 def render_live_page() -> tuple[str, str]:
@@ -166,11 +179,11 @@ def check_page_file(file: Path, *, replaces: bool = False) -> None:
         )
 
 
-def write_page(diagnosis: Diagnosis, file: Path, *, replaces: bool = False) -> str:
-    """Write the page of a diagnosis, whole or not at all, for its user alone; return its path.
+def write_page(shown: Diagnosis | Comparison, file: Path, *, replaces: bool = False) -> str:
+    """Write a page, whole or not at all, for its user alone; return its path.
 
     Args:
-        diagnosis: what to show, with its details.
+        shown: a diagnosis with its details, or a comparison.
         file: where to; an earlier page is replaced.
         replaces: replace also what is not a page.
 
@@ -178,8 +191,9 @@ def write_page(diagnosis: Diagnosis, file: Path, *, replaces: bool = False) -> s
         UsageError: there is something else than a page, or it cannot be written there.
     """
     check_page_file(file, replaces=replaces)
+    page = render_comparison(shown) if isinstance(shown, Comparison) else render_page(shown)
     try:
-        trust.write_private(file, render_page(diagnosis).encode(), sync=False)
+        trust.write_private(file, page.encode(), sync=False)
     except OSError as error:
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
         raise UsageError(
