@@ -14,10 +14,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "quickfit"
-EVERYONE = {"arrays", "capacity", "errors", "standard", "terminal", "trust", "units"}
+EVERYONE = {"arrays", "errors", "machine", "standard", "terminal", "trust", "units"}
 MAY_IMPORT = {
     "recording": set(),
     "findings": set(),
+    "machine": set(),
     "pipeline_model": set(),
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
@@ -78,6 +79,8 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "machine/devices.py": "what NVML fails to answer is not known, whatever the error",
+    "machine/frameworks.py": "whatever fails in a framework is the answer of the child",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
 # Who may read the user's source by itself.
@@ -116,6 +119,7 @@ WRITES_ITSELF = {
     "launch/inject/sitecustomize.py": "quickfit could not be imported, so neither can `terminal`",
     "compression/quantizing/native_output.py": "what TensorFlow itself prints",
     "data/speed/target.py": "what TensorFlow itself prints",
+    "machine/frameworks.py": "JSON that its parent reads",
     "demo/scripts": "scripts of a user",
 }
 # How streams that a person may read are called; files have other names.

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.findings import Change, FixClass, Gain
 from quickfit.lab.budget import Budget
 from quickfit.lab.results import Answer, Results, are_equal, judge, read_results
@@ -28,6 +27,7 @@ from quickfit.lab.script_pair import (
 from quickfit.lab.script_trial import CUT_BY_BUDGET, MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import Measured, interval
 from quickfit.lab.verdict import Outcome, judge_gain
+from quickfit.machine import free_memory_bytes
 
 TIME_IS_UP = "not tried: the time is used up; give more with --budget"
 

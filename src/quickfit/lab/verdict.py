@@ -62,8 +62,7 @@ def judge_gain(ratios: Sequence[float], *, widened: float = 1.0) -> Verdict:
         kind = VerdictKind.NO_GAIN if is_no_gain else VerdictKind.NOT_DECIDED
         why = _less() if is_no_gain else f"{used_up}; give more with --budget"
         return Verdict(kind, is_open=True, why=why)
-    t = _LOOKS[min(len(ratios), MOST_PAIRS)]
-    found = interval(ratios, widened=widened, t=t)
+    found = looked_interval(ratios, widened=widened)
     if found.low >= MIN_GAIN:
         return Verdict(VerdictKind.ACCEPTED, is_open=False)
     if found.mean < MIN_GAIN:
@@ -81,6 +80,16 @@ def judge_gain(ratios: Sequence[float], *, widened: float = 1.0) -> Verdict:
 
 def _less() -> str:
     return f"gains less than {MIN_GAIN:g}×"
+
+
+def looked_interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
+    """Return the interval of ratios that may be looked at after every pair.
+
+    Args:
+        ratios: one per pair, at least `MIN_PAIRS`.
+        widened: a factor on the width, for pairs that were not measured in turns.
+    """
+    return interval(ratios, widened=widened, t=_LOOKS[min(len(ratios), MOST_PAIRS)])
 
 
 @dataclass(frozen=True)

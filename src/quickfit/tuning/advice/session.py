@@ -12,10 +12,10 @@ from types import FrameType
 from typing import Any, TextIO
 
 from quickfit import terminal, units
-from quickfit.capacity import free_memory_bytes, whole_cores
 from quickfit.errors import ModelError, UsageError
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import Measured
+from quickfit.machine import free_memory_bytes, whole_cores
 from quickfit.tuning.advice.candidates import (
     IN_MEMORY,
     ChangeCandidate,
