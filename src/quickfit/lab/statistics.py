@@ -17,6 +17,8 @@ __all__ = ["MIN_GAIN"]
 SETTLE_S = 0.1
 # Student's t for a 95 % interval, by degrees of freedom; from ten on it changes little.
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+# The same of very many.
+NORMAL_95 = 1.96
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
@@ -67,6 +69,13 @@ def half_width(deviation: float, count: int, *, t: float | None = None) -> float
     """
     t = t or _T95[min(count - 1, len(_T95)) - 1]
     return t * deviation / math.sqrt(count)
+
+
+def mean_doubt(values: Sequence[float]) -> float:
+    """Return half of the 95 % interval of the mean of values, as a share of it."""
+    if len(values) < 2:
+        return math.inf
+    return half_width(statistics.stdev(values), len(values)) / statistics.fmean(values)
 
 
 Span = Sequence[float]
