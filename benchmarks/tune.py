@@ -13,6 +13,7 @@ above it.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -149,7 +150,8 @@ def main():
         gain = next(row["gain"] for row in answer["rows"] if row["change"] == answer["advised"])
         print(f"  promised             {gain['mean']:.2f}× ({gain['low']:.2f}–{gain['high']:.2f})")
         if answer["whole_gain"] is not None:
-            print(f"  promised, whole      {answer['whole_gain']:.2f}×")
+            low, high = answer["whole_range"] or (0.0, math.inf)
+            print(f"  promised, whole      {answer['whole_gain']:.2f}× ({low:.2f}–{high:.2f})")
         got = compared(name, answer["setting"], options.pairs)
         print(f"  the promise is {'held' if got.high >= gain['low'] else 'missed'}", flush=True)
 
