@@ -166,6 +166,7 @@ SHAPES: dict[tuple[str, str], Check] = {
     ("loops", "facts"): _facts(
         {
             "steps_per_execution": lambda value: is_whole(value) and value > 0,
+            "model_number": is_whole,
             "compile_file": _is_text,
             "compile_line": is_whole,
             "run_functions_eagerly_file": _is_text,
