@@ -273,7 +273,9 @@ META: dict[str, Check] = {
 }
 
 # What `run.json` keeps of the early verdict.
-is_early_verdict: Check = _facts({"at_step": is_whole, "causes": _list_of(_is_text)})
+is_early_verdict: Check = _facts(
+    {"at_step": is_whole, "causes": _list_of(_is_text), "claims": _list_of(_is_text)}
+)
 
 _LOG_LINE: dict[str, Check] = {
     "pattern": _is_text,
