@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -35,6 +36,8 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
         "optimizer": type(getattr(model, "optimizer", None)).__name__,
         "functions_run_eagerly": _functions_run_eagerly(),
     }
+    with contextlib.suppress(TypeError):  # what has no weak references
+        facts["model_number"] = _number(model, state)
     count_parameters(model, facts)
     facts.update(_input_facts(name))
     compiled: Place | None = state.kept.get(f"compile {id(model)}")
@@ -44,6 +47,16 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
             state.source(place)
             facts[f"{name}_file"], facts[f"{name}_line"] = place.file, place.line
     return facts
+
+
+def _number(model: Any, state: State) -> int:
+    """Return which model of the process this is; names begin again after `clear_session`."""
+    known: dict[int, tuple[weakref.ref[Any], int]] = state.kept.setdefault("models", {})
+    seen = known.get(id(model))
+    if seen is None or seen[0]() is not model:
+        state.kept["models_seen"] = state.kept.get("models_seen", 0) + 1
+        seen = known[id(model)] = weakref.ref(model), state.kept["models_seen"]
+    return seen[1]
 
 
 def count_parameters(model: Any, facts: dict[str, Any]) -> None:

@@ -93,13 +93,15 @@ def test_traces_at_the_line_of_another_loop_are_not_this_loops():
 
 
 @pytest.mark.parametrize(
-    ("models", "is_told"),
+    ("models", "name", "validation_s", "is_told"),
     [
-        pytest.param(20, False, id="a model of its own in each round"),
-        pytest.param(1, True, id="one model, compiled again"),
+        pytest.param(20, "functional_{}", 0.0, False, id="a model of its own in each round"),
+        pytest.param(20, "functional", 0.0, False, id="of the same name after `clear_session`"),
+        pytest.param(10, "functional", 0.1, False, id="ten that train and validate"),
+        pytest.param(1, "functional", 0.1, True, id="one model, compiled again"),
     ],
 )
-def test_one_trace_of_each_model_is_needed(models, is_told):
+def test_one_trace_of_each_model_is_needed(models, name, validation_s, is_told):
     signals = traced(range(10, 30))
     tables = signals.recording.main.tables
     for row in tables["traces"]:
@@ -108,7 +110,10 @@ def test_one_trace_of_each_model_is_needed(models, is_told):
     at = dict.fromkeys(("entered_s", "begin_s", "first_step_s", "end_s"), end_s)
     fits = {**tables["loops"][0], **at, "kind": "fit", "line": 40}
     tables["loops"] += [
-        {**fits, "id": 10 + n, "facts": {"model": f"functional_{n}"}} for n in range(models)
+        {**fits, "id": 10 + n, "facts": {"model": name.format(n), "model_number": n}}
+        for n in range(models)
     ]
+    epoch = {"loop": 10, "epoch": 1, "begin_s": end_s, "end_s": end_s}
+    tables["epochs"] = [{**epoch, "validation_s": validation_s}]
     again = Signals(signals.recording)
     assert (detect(again.about(again.loops[0])) is not None) == is_told

@@ -80,12 +80,18 @@ def detect(signals: Signals) -> Finding | None:
 
 
 def _needed(signals: Signals, function: AccountNode) -> int:
-    """Return how many traces of a function are needed: one, of Keras's one for each model."""
+    """Return how many traces of a function are needed: one, of Keras's one for each model.
+
+    A model that validates has two of that name, one that trains and one that evaluates.
+    """
     if not function.label.startswith(KERAS_FUNCTIONS):
         return 1
     loops = signals.recorded_process.rows("loops")
-    models = {row["facts"].get("model") for row in loops if row["kind"] == "fit"}
-    return max(len(models), 1)
+    fits = [row["facts"] for row in loops if row["kind"] == "fit"]
+    models = {(facts.get("model"), facts.get("model_number")) for facts in fits}
+    epochs = signals.recorded_process.rows("epochs")
+    functions = 2 if any(row["validation_s"] for row in epochs) else 1
+    return max(len(models), 1) * functions
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
