@@ -46,7 +46,7 @@ class Severity(StrEnum):
 class Location:
     """A place in the user's source, and the text of that line as it was when it ran.
 
-    `cell` is what a notebook calls the place, such as `In [3]`; its file is nobody's.
+    `cell` is the cell of a notebook, such as `cell 3`; its file is one that Python made up.
     """
 
     file: str
@@ -57,8 +57,10 @@ class Location:
 
     @property
     def short(self) -> str:
-        """The place as one says it: `train.py:41`."""
-        return f"{self.cell or os.path.basename(self.file)}:{self.line}"
+        """The place as one says it: `train.py:41`, or `cell 3, line 2`."""
+        if self.cell:
+            return f"{self.cell}, line {self.line}"
+        return f"{os.path.basename(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,16 @@ class Exhaustion:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Neighbouring lines of one file, as they are and as they become; one of them may be empty."""
+    """Neighbouring lines of one file, as they are and as they become; one of them may be empty.
+
+    `cell` is the cell of a notebook, such as `cell 3`; its file is one that Python made up.
+    """
 
     file: str
     line: int
     before: str
     after: str
+    cell: str = ""
 
 
 @dataclass(frozen=True)
@@ -540,6 +546,7 @@ class Effect(StrEnum):
     CRASHES = "crashes"
     HANGS = "hangs"
     WRONG = "wrong-results"
+    WORSE = "learns-worse"
     SLOW = "slow"
 
 

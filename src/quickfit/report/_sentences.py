@@ -99,10 +99,13 @@ def basis(gain: Gain) -> str:
 
 
 def place(where: Location | None) -> str:
-    """Return a place as `train.py:41`, or nothing when there is none."""
-    if where is None:
-        return ""
-    return f"{text.one_line(where.cell) or text.path(where.file)}:{where.line}"
+    """Return a place as `train.py:41` or `cell 3, line 2`, or nothing when there is none."""
+    return "" if where is None else line_of(where.file, where.line, where.cell)
+
+
+def line_of(file: str, line: int, cell: str) -> str:
+    """Return a line of a file, or of a notebook's cell, as one looks for it."""
+    return f"{text.one_line(cell)}, line {line}" if cell else f"{text.path(file)}:{line}"
 
 
 def whole_run(account: AccountNode | None, breakdown: Breakdown | None) -> str:

@@ -251,7 +251,9 @@ def can_be_proven(finding: Finding) -> bool:
     """Tell whether `quickfit fix` can make the change of a finding and measure what it brings."""
     fix, is_stuck = finding.fix, finding.symptom == Symptom.STUCK
     is_of_speed = not finding.is_of_machine and not is_stuck and finding.exhaustion is None
-    return is_of_speed and fix is not None and bool(fix.hunks or fix.after)
+    # A notebook is not a script that can be run again.
+    is_in_cell = finding.where is not None and bool(finding.where.cell)
+    return is_of_speed and not is_in_cell and fix is not None and bool(fix.hunks or fix.after)
 
 
 def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -375,6 +377,6 @@ def _hunks(fix: Fix) -> tuple[HunkView, ...]:
         if len(before) > MAX_REMOVED_LINES:
             last = hunk.line + hunk.before.count("\n")
             before = (*before[: MAX_REMOVED_LINES - 1], f"{text.ELLIPSIS} to line {last}")
-        place = f"{text.path(hunk.file)}:{hunk.line}" if len(fix.hunks) > 1 else ""
+        place = sentences.line_of(hunk.file, hunk.line, hunk.cell) if len(fix.hunks) > 1 else ""
         found.append(HunkView(place, before, after))
     return tuple(found)
