@@ -81,6 +81,12 @@ def check(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Without any settings of a project.")
     ] = False,
+    keras3: Annotated[
+        bool,
+        typer.Option(
+            "--keras3", help="The code is to run with Keras 3, whatever its project pins."
+        ),
+    ] = False,
     jobs: Annotated[
         int,
         typer.Option(metavar="N", help="Processes that work. [default: cores]", show_default=False),
@@ -125,6 +131,7 @@ def check(
         isolated=isolated,
         jobs=jobs,
         stdin_name=stdin_filename,
+        keras3=keras3,
     )
     code = 0
 
