@@ -40,6 +40,9 @@ def test_reports(text):
         ),
         pytest.param(pair(NAME, "slow").replace(".batch(32)", ".batch(1)"), id="batches of one"),
         pytest.param(
+            pair(NAME, "slow").replace(".shuffle(256)", ".shuffle(256).take(1)"), id="a look at one"
+        ),
+        pytest.param(
             pair(NAME, "slow").replace(".batch(32)", ".batch(32).unbatch()"), id="taken apart again"
         ),
         pytest.param(

