@@ -91,6 +91,12 @@ def check(
         int,
         typer.Option(metavar="N", help="Processes that work. [default: cores]", show_default=False),
     ] = 0,
+    lsp: Annotated[
+        bool,
+        typer.Option(
+            "--lsp", help="Be a language server on stdin and stdout: findings and fixes in editors."
+        ),
+    ] = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="FILE", help="What text from stdin is called.")
     ] = "",
@@ -111,6 +117,11 @@ def check(
 
     Ends with 0 where nothing was found, 1 with findings, 2 if a file cannot be read.
     """
+    if lsp:
+        from quickfit.checking.language_server import serve
+
+        serve(keras3=keras3)
+        return
     from quickfit.checking.command import Request, stdin_bytes
     from quickfit.checking.command import check as check_all
     from quickfit.findings import FixClass

@@ -7,6 +7,14 @@ from quickfit.causes.traps.python_state_in_function import CAUSE
 from programs import lines, pair
 
 NAME = "python-state-in-function"
+GLOBAL = """
+import tensorflow as tf
+step = 0
+@tf.function
+def train():
+    global step
+    step += 1
+"""
 
 
 def test_reports_the_pair_and_not_its_better_half():
@@ -18,7 +26,7 @@ def test_reports_the_pair_and_not_its_better_half():
     "text",
     [
         pytest.param(
-            "import tensorflow as tf\nstep = 0\n@tf.function\ndef train():\n    global step\n    step += 1\n",
+            GLOBAL,
             id="a global one",
         ),
     ],

@@ -8,6 +8,17 @@ from quickfit.findings import FixClass
 from programs import code_of, fixed, lines, pair, spots
 
 NAME = "training-flag-missing"
+SEQUENTIAL = """model = keras.Sequential(
+    [keras.layers.Dense(8), keras.layers.Dropout(0.5), keras.layers.Dense(2)]
+)"""
+CLASS = """
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.drop = keras.layers.Dropout(0.5)
+    def call(self, x):
+        return self.drop(x)
+model = Net()"""
 
 
 def test_reports_the_pair_and_not_its_better_half():
@@ -25,10 +36,7 @@ def test_reports_the_pair_and_not_its_better_half():
             id="a batch normalisation that is added",
         ),
         pytest.param(
-            pair(NAME, "slow").replace(
-                "model = keras.Sequential(\n    [keras.layers.Dense(8), keras.layers.Dropout(0.5), keras.layers.Dense(2)]\n)",
-                "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n        self.drop = keras.layers.Dropout(0.5)\n    def call(self, x):\n        return self.drop(x)\nmodel = Net()",
-            ),
+            pair(NAME, "slow").replace(SEQUENTIAL, CLASS),
             id="a class",
         ),
     ],
