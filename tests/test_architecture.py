@@ -50,6 +50,7 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
+    "profiles": {"lab", "recording"},
     "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
     "tuning": {"lab", "compression", "findings"},
