@@ -3,6 +3,7 @@
 import pytest
 
 from quickfit.cli.import_ import import_
+from quickfit.comparing.recordings import compare_recordings
 from quickfit.errors import UsageError
 
 from profiles.profile_files import chrome, nsight
@@ -44,3 +45,9 @@ def test_profiles_of_two_programs_are_not_compared(folder, capsys):
 def test_a_file_that_is_not_there_is_refused(folder):
     with pytest.raises(UsageError, match="no such file or folder"):
         import_(folder / "none.sqlite")
+
+
+def test_compare_says_how_profiles_are_compared(folder):
+    import_(nsight(folder / "a.sqlite"), output=folder / "a.qfrun")
+    with pytest.raises(UsageError, match="--against"):
+        compare_recordings(folder / "a.qfrun", folder / "a.qfrun")

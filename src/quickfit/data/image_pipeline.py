@@ -45,6 +45,7 @@ _FORMATS = {
     ".gif": "GIF",
     ".bmp": "BMP",
     ".webp": "WebP",
+    ".avif": "AVIF",
 }
 # A loop of links hides no image: what it leads to is listed already. An image beside class
 # folders has no label to shift; Keras ignores it too.

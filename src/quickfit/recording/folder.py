@@ -95,6 +95,24 @@ def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
     return finished[keep:]
 
 
+def newest_run(runs: Path) -> Path:
+    """Return the run that was recorded last.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [folder for folder in runs.glob(f"*{RUN_SUFFIX}") if folder.is_dir()]
+    if not found:
+        raise UsageError(
+            f"{runs}: there is no recording here to report on.\n"
+            "Record one first, or name the one you mean:\n"
+            "    quickfit run train.py\n"
+            "    quickfit report FOLDER.qfrun"
+        )
+    # Runs that started within one tick of the file system are told apart by their names.
+    return max(found, key=lambda folder: (folder.stat().st_mtime_ns, folder.name))
+
+
 def changed_at(path: Path) -> float:
     """Return when a file was last changed; 0 if another process has removed it meanwhile."""
     try:

@@ -45,9 +45,8 @@ from quickfit.tuning.advice.rounds import (
     TrialMachine,
 )
 from quickfit.tuning.advice.search import CandidateSearch
-from quickfit.tuning.advice.verdicts import without_style
 from quickfit.tuning.precision.hardware import Hardware, prospect_of, read_cpu, read_hardware
-from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady
+from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady, without_style
 from quickfit.tuning.trials.trial import Trial, scratch_folder
 
 BUDGET_S = 180.0
