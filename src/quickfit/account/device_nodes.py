@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from quickfit import units
 from quickfit.findings import AccountNode
 from quickfit.recording.reader import ProcessRecording
 
@@ -60,7 +61,7 @@ def _kind(kind: str, rows: list[Row], total_s: float) -> AccountNode:
             row["alone_s"],
             total_s,
             count=row["count"],
-            detail=f"{row['total_s']:.6f} s with what ran beside it",
+            detail=_beside(row),
         )
         for row in rows[:MAX_NAMES]
     ]
@@ -74,6 +75,13 @@ def _kind(kind: str, rows: list[Row], total_s: float) -> AccountNode:
     return _node(kind, label, seconds, total_s, count=count, children=tuple(children))
 
 
+def _beside(row: Row) -> str:
+    """Say how long an operation took in all, where something else ran beside it."""
+    if row["total_s"] <= 1.01 * row["alone_s"]:
+        return ""
+    return f"{units.seconds(row['total_s'])} in all; the rest ran beside something else"
+
+
 def _idle(rows: list[Row], idle_s: float, total_s: float) -> AccountNode:
     reasons: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -81,12 +89,17 @@ def _idle(rows: list[Row], idle_s: float, total_s: float) -> AccountNode:
     nodes = []
     for reason, mine in reasons.items():
         mine.sort(key=lambda row: row["total_s"], reverse=True)
-        details = tuple(
+        details = [
             _node("idle_detail", row["detail"], row["total_s"], total_s, count=row["count"])
             for row in mine[:MAX_NAMES]
-        )
+        ]
+        rest = mine[MAX_NAMES:]
+        if rest:
+            rest_s, times = sum(r["total_s"] for r in rest), sum(r["count"] for r in rest)
+            label = f"{len(rest)} others"
+            details.append(_node("idle_detail", label, rest_s, total_s, count=times))
         seconds, count = sum(r["total_s"] for r in mine), sum(r["count"] for r in mine)
-        node = _node("idle_reason", reason, seconds, total_s, count=count, children=details)
+        node = _node("idle_reason", reason, seconds, total_s, count=count, children=tuple(details))
         nodes.append(node)
     nodes.sort(key=lambda node: node.seconds, reverse=True)
     count = sum(row["count"] for row in rows)
