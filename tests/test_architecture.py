@@ -52,6 +52,7 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
+    "profiles": {"lab", "recording"},
     "checking": {"code", "causes", "findings", "lab", "report"},
     "comparing": {"diagnosis", "findings", "lab", "launch", "recording", "signals"},
     "live_page": {"diagnosis", "findings", "lab", "launch", "recording", "report"},

@@ -269,6 +269,7 @@ META: dict[str, Check] = {
     ),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
+    "imported": _facts({"kind": _is_text}),
     "tables": _object_of(_is_text, _list_of(_is_text)),
 }
 
