@@ -55,7 +55,11 @@ MAY_IMPORT = {
     "compression": {"lab", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
-    "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
+    "exporting": {"findings", "report"},
+    "integrations": {
+        *("launch", "probes", "recording", "diagnosis", "report", "tuning"),
+        *("exporting", "findings"),
+    },
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.
@@ -76,6 +80,8 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "integrations/notebook.py": "a failing display must not end the user's cell",
+    "integrations/watch.py": "logging elsewhere must not end the user's training",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
 # Who may read the user's source by itself.

@@ -26,7 +26,7 @@ from quickfit.errors import QuickfitError, UsageError
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
     *("run", "check", "report", "fix", "attach", "explain"),
-    *("bench", "pack", "tune", "shrink", "demo"),
+    *("export", "bench", "pack", "tune", "shrink", "demo"),
 )
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS, "tune": TUNE_OPTIONS}
