@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "exporting": {"findings", "report"},
     "integrations": {
         *("launch", "probes", "recording", "diagnosis", "report", "tuning"),
-        *("exporting", "findings"),
+        *("exporting", "findings", "lab"),
     },
     "cli": None,  # everything
 }

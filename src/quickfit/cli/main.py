@@ -87,7 +87,6 @@ def app() -> typer.Typer:
     commands = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
     )
     commands.callback()(_quickfit)
     for name in COMMANDS:
