@@ -3,45 +3,24 @@
 `make browser` installs Chromium and its driver.
 """
 
-import json
-import shutil
-
 import pytest
 
 from quickfit.diagnosis import diagnose
 from quickfit.report.page import write_page
 from quickfit.report.page.small import render_small
 
+from browsers import browser, requests, text_of
 from report.builders import full_diagnosis
 from report.pages import diagnosis_of, hostile_run
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
     """A browser with a profile of its own."""
-    browser, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if browser is None or service is None:
-        pytest.skip("needs Debian's chromium and chromium-driver: make browser")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(service))
-    driver.get("about:blank")  # what a new tab of the browser itself loads is over
-    yield driver
-    driver.quit()
+    with browser(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -79,26 +58,6 @@ def opened(driver, runs):
         return found
 
     return open_page
-
-
-def text_of(driver, selector):
-    """Return the text that is shown, as it was written: in one line, with plain spaces."""
-    from selenium.webdriver.common.by import By
-
-    return " ".join(driver.find_element(By.CSS_SELECTOR, selector).text.split())
-
-
-def requests(driver):
-    """Return what was asked for since the page was opened, and why it was not sent."""
-    messages = [json.loads(row["message"])["message"] for row in driver.get_log("performance")]
-    asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    failed = [m["params"] for m in messages if m["method"] == "Network.loadingFailed"]
-    blocked = {one["requestId"]: one.get("blockedReason") for one in failed}
-    return [
-        (one["request"]["url"], blocked.get(one["requestId"]))
-        for one in asked
-        if one.get("type") != "Document"
-    ]
 
 
 def press(driver, *keys):

@@ -24,6 +24,7 @@ OPTIONS = {
     "--on-stuck": True,
     "--on-slowdown": True,
     "--html": True,
+    "--live": False,
     "--force": False,
     "--format": True,
     "--report-to": True,
@@ -111,6 +112,14 @@ def run(
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help=HTML_HELP)] = None,
     force: Annotated[bool, typer.Option("--force", help=FORCE_HELP)] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Show the report in a browser while the script runs; the address is printed at"
+            " the start.",
+        ),
+    ] = False,
     format: Annotated[
         RunFormat, typer.Option("--format", help="How the report at the end is written.")
     ] = RunFormat.TERMINAL,
@@ -131,6 +140,7 @@ def run(
         quickfit run --steps 200 train.py
         quickfit run --html report.html train.py
         quickfit run --format json --report-to report.json train.py
+        quickfit run --live train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
@@ -166,6 +176,10 @@ def run(
             " its messages.\nName a file or a descriptor:\n"
             "    quickfit run --format json --report-to report.json train.py"
         )
+    if live:
+        from quickfit.launch.live import check_installed
+
+        check_installed("run --live")
     if turbo and memory:
         raise UsageError(
             "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
@@ -180,6 +194,7 @@ def run(
         log_lines=log_lines,
         memory=memory,
         turbo=turbo,
+        live=live,
         watching=Watching(limit_s, on_stuck, on_slowdown),
         form=ReportForm(html, replaces=force, format=format.value, file=report_to),
     )

@@ -213,6 +213,11 @@ class Finding:
     is_outside_training: bool = False
 
     @property
+    def gone_share(self) -> float:
+        """The share of the time that is likely gone without it: what else gets shorter, too."""
+        return max(self.cost_share, 1 - 1 / self.gain.likely if self.gain.likely else 0.0)
+
+    @property
     def is_of_run(self) -> bool:
         """Whether its cost and gain are shares of the whole run, not of the training."""
         return self.is_outside_training or not OF_THE_RUN.isdisjoint(self.claims)
@@ -265,7 +270,7 @@ class BreakdownPart:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the time of the observed training steps went."""
+    """Where the time of the observed training steps went; `where` is the loop they belong to."""
 
     steps: int
     step_s: float
@@ -273,6 +278,7 @@ class Breakdown:
     warmup_steps: int
     parts: tuple[BreakdownPart, ...]
     time_to_first_step_s: float | None = None
+    where: Location | None = None
 
 
 @dataclass(frozen=True)
@@ -540,6 +546,7 @@ class Effect(StrEnum):
     CRASHES = "crashes"
     HANGS = "hangs"
     WRONG = "wrong-results"
+    WORSE = "learns-worse"
     SLOW = "slow"
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.errors import FixError
 from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
 from quickfit.launch.place import Place, run_facts
 from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
@@ -54,6 +54,8 @@ def observe(
     cwd: Path,
     tell: Callable[[str], None] = lambda text: None,
     trusts_script: bool = False,
+    texts: Mapping[str, bytes] | None = None,
+    enough_s: float = ENOUGH_S,
 ) -> Observed:
     """Run a script without harm to anything, until enough was seen, it ends, or stands still.
 
@@ -63,15 +65,17 @@ def observe(
         cwd: where the user runs it.
         tell: called with how far it is.
         trusts_script: run it also where only Python guards the user's files.
+        texts: edited files, by their paths.
+        enough_s: seconds of training after which enough was seen, if there were steps enough.
 
     Raises:
         FixError: it cannot be tried safely.
     """
     began_s = time.monotonic()
-    with started(target, folder, cwd=cwd, trusts_script=trusts_script) as trial:
+    with started(target, folder, cwd=cwd, texts=texts, trusts_script=trusts_script) as trial:
         place = Place(trial.recording, trial.recording, run_facts(target, cwd))
         place.note()
-        first_s = _watch(trial, place, tell)
+        first_s = _watch(trial, place, tell, enough_s)
         failure = trial.failure() or _silence(place)
         exit_code = trial.keeper.poll()
         place.note(exit_code=exit_code, confinement=trial.confinement)
@@ -91,7 +95,9 @@ def _silence(place: Place) -> str:
     return f"stands still: {stuck[-1]['summary']}" if stuck else ""
 
 
-def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | None:
+def _watch(
+    trial: Trial, place: Place, tell: Callable[[str], None], enough_s: float
+) -> float | None:
     """Wait until enough was seen; return when the first step was."""
     began_s, first_s = time.monotonic(), None
     quiet: QuietWatch | None = None
@@ -112,10 +118,10 @@ def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | N
             first_s = now_s
         if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):
             break
-        if first_s is not None and _is_enough(now_s - first_s, steps):
+        if first_s is not None and _is_enough(now_s - first_s, steps, enough_s):
             break
     return first_s if first_s is not None or not trial.steps() else time.monotonic()
 
 
-def _is_enough(seconds: float, steps: int) -> bool:
-    return (seconds > ENOUGH_S and steps >= ENOUGH_STEPS) or seconds > LONGEST_S
+def _is_enough(seconds: float, steps: int, enough_s: float) -> bool:
+    return (seconds > enough_s and steps >= ENOUGH_STEPS) or seconds > LONGEST_S

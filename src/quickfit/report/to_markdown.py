@@ -63,7 +63,8 @@ def _finding(finding: FindingView) -> Iterator[str]:
         detail = f" ({prose(fact.detail)})" if fact.detail else ""
         yield f"- {prose(fact.what)}: **{fact.value}**{detail}"
     if finding.cost:
-        yield f"- {finding.cost_label}: **{finding.cost}**"
+        detail = f" ({finding.cost_detail})" if finding.cost_detail else ""
+        yield f"- {finding.cost_label}: **{finding.cost}**{detail}"
     if finding.fix is not None:
         yield ""
         yield from _fix(finding.fix)

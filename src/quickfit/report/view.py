@@ -119,6 +119,7 @@ class FindingView:
     source: str
     cost: str
     cost_label: str
+    cost_detail: str
     evidence: tuple[EvidenceView, ...]
     not_found: tuple[str, ...]
     fix: FixView | None
@@ -325,6 +326,7 @@ def _finding(finding: Finding, number: str) -> FindingView:
         cost_label="share of the run this costs"
         if finding.is_of_run
         else "training time this costs now",
+        cost_detail=sentences.cost_detail(finding),
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
         fix=_fix(finding),

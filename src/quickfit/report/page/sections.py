@@ -253,7 +253,7 @@ def _evidence(finding: Finding, shown: FindingView) -> Html:
         for fact, given in zip(shown.evidence, finding.evidence, strict=True)
     ]
     if shown.cost:
-        rows.append(_fact(shown.cost_label, shown.cost, "", finding.cost_share))
+        rows.append(_fact(shown.cost_label, shown.cost, shown.cost_detail, finding.cost_share))
     why = [shown.basis, f"ruled out: {'; '.join(shown.not_found)}" if shown.not_found else ""]
     return join(
         element("table", element("tbody", *rows), class_="evidence"), _paragraphs(why, "why")

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from quickfit import terminal, units
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.advice.change_table import (
     NO_VALUE,
     ChangeVerdict,
@@ -111,7 +112,10 @@ def _advised_lines(advice: Advice) -> Iterator[str]:
         if not any(row.gain for row in advice.rows):
             yield "Nothing was measured beside your training: the reasons are above."
         elif not advice.undecided:
-            yield "Nothing to change: no change was faster for sure (a lower bound of 1.05×)."
+            yield (
+                "Nothing to change: no change was faster for sure (a lower bound of"
+                f" {MIN_GAIN:g}×)."
+            )
         return
     yield f"Advised: {chosen.name}: {gain_text(chosen.gain)} as many samples per second"
     whole, base = advice.whole_gain, advice.baseline
