@@ -61,9 +61,10 @@ MAY_IMPORT = {
     "compression": {"lab", "data"},
     "report": {"findings"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
+    "exporting": {"findings", "report"},
     "integrations": {
         *("launch", "probes", "recording", "diagnosis", "report", "tuning", "comparing"),
-        "findings",
+        *("exporting", "findings", "lab"),
     },
     "cli": None,  # everything
 }
@@ -87,6 +88,8 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "integrations/notebook.py": "a failing display must not end the user's cell",
+    "integrations/watch.py": "logging elsewhere must not end the user's training",
     "machine/devices.py": "what NVML fails to answer is not known, whatever the error",
     "machine/frameworks.py": "whatever fails in a framework is the answer of the child",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",

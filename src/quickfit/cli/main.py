@@ -29,7 +29,7 @@ from quickfit.errors import QuickfitError, UsageError
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
     *("run", "check", "report", "watch", "fix", "attach", "import", "explain"),
-    *("compare", "bench", "pack", "tune", "shrink", "doctor", "demo"),
+    *("compare", "export", "bench", "pack", "tune", "shrink", "doctor", "demo"),
 )
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {
@@ -95,7 +95,6 @@ def app() -> typer.Typer:
     commands = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
     )
     commands.callback()(_quickfit)
     for name in COMMANDS:
@@ -133,6 +132,7 @@ def _quickfit(
         quickfit import profile.sqlite       the report of what another profiler recorded
         quickfit explain sequential-map      what a cause means and how to remove it
         quickfit compare --base HEAD~1 t.py  which part got slower since then, and how surely
+        quickfit export --to perfetto        a run where runs are logged: TensorBoard, MLflow, …
         quickfit bench train.py:make_data    the speed of an input pipeline, stage by stage
         quickfit pack photos/ packed/        image files into records that are read fast
         quickfit tune train.py               batch size, XLA, precision, threads: what gains here
