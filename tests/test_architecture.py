@@ -54,8 +54,13 @@ MAY_IMPORT = {
     "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
     "report": {"findings"},
+    "comparing": {"diagnosis", "findings", "lab", "launch", "recording", "signals"},
+    "live_page": {"diagnosis", "findings", "lab", "launch", "recording", "report"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
-    "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
+    "integrations": {
+        *("launch", "probes", "recording", "diagnosis", "report", "tuning", "comparing"),
+        "findings",
+    },
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.
@@ -76,6 +81,7 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "live_page/feed.py": "a look that fails must not end the page",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
 # Who may read the user's source by itself.

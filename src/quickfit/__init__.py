@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quickfit import compression, data, tuning
-    from quickfit.integrations import Watch
+    from quickfit.integrations.watch import Watch
 
 __version__ = "0.1.0"
 
@@ -21,7 +21,7 @@ __all__ = ["Watch", "__version__", "compression", "data", "tuning"]
 
 def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import this package too
     if name == "Watch":
-        from quickfit.integrations import Watch
+        from quickfit.integrations.watch import Watch
 
         return Watch
     if name in ("compression", "data", "tuning"):

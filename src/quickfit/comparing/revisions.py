@@ -176,7 +176,8 @@ def is_decided(ratios: Sequence[float], limit: float | None) -> bool:
 def _joined(seen: Comparison, results: Sequence[PairResult], notes: Sequence[str]) -> Comparison:
     """Return what was seen of each alone, with the interval of the pairs."""
     ratios = [result.ratio for result in results if result.ratio]
-    differences = (*seen.differences, *notes)
+    alone = [note.replace("the interval allows", "parts allow") for note in seen.differences]
+    differences = (*alone, *notes)
     if len(ratios) < 2:
         why = next((result.why for result in results if result.why), "the time was used up")
         missing = f"no interval over pairs: {why}; give more time with --budget"
@@ -186,7 +187,7 @@ def _joined(seen: Comparison, results: Sequence[PairResult], notes: Sequence[str
         seen,
         slower=slower_interval(ratios),
         pairs=len(ratios),
-        basis=f"{len(ratios)} pairs in turns, {unit} compared",
+        basis=f"{len(ratios)} pairs in turns, {unit} compared; parts by one run of each, alone",
         differences=differences,
     )
     return with_verdict(joined)
