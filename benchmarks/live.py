@@ -1,4 +1,4 @@
-"""What `quickfit run --live` costs the script, with a page open: runs with and without it, in turns.
+"""What `quickfit run --live` costs the script while a page is open: with and without, in turns.
 
     python benchmarks/live.py [--rounds 4] [--steps 600] [SCRIPT ARGS]
 

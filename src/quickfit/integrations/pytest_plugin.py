@@ -5,8 +5,8 @@
         training.assert_not_slower_than("tests/speed.qfrun", by="15%")
         training.assert_without("sequential-map")
 
-`pytest --quickfit-keep` writes the kept recordings anew. Nothing else of quickfit is loaded before a
-test asks for the fixture.
+`pytest --quickfit-keep` writes the kept recordings anew. Nothing else of quickfit is loaded before
+a test asks for the fixture.
 """
 
 from __future__ import annotations
