@@ -225,7 +225,7 @@ def test_a_diff_goes_to_stdout_and_the_rest_to_stderr(home, machine):
 
 def test_json_is_all_there_is_on_stdout(home, machine):
     machine(**{"32 steps": FAST})
-    out, err = run(as_json=True)
+    out, err = run(format="json")
     facts = json.loads(out)
     assert facts["advised"] == "32 steps"
     assert facts["setting"] == {"steps_per_execution": 32}
@@ -265,15 +265,15 @@ def test_an_interrupt_of_the_first_trial_says_of_every_setting_that_it_was_not_t
 
 
 @pytest.mark.parametrize(
-    ("asked", "as_json", "said"),
+    ("asked", "format", "said"),
     [
-        (Asked(applies=True, prints_patch=True), False, "--apply and --diff do not go together"),
-        (Asked(applies=True), True, "--apply and --format json do not go together"),
-        (Asked(prints_patch=True), True, "--diff and --format json do not go together"),
+        (Asked(applies=True, prints_patch=True), "text", "--apply and --diff do not go together"),
+        (Asked(applies=True), "json", "--apply and --format json do not go together"),
+        (Asked(prints_patch=True), "json", "--diff and --format json do not go together"),
     ],
 )
-def test_what_makes_no_sense_together_is_refused_before_anything_runs(home, asked, as_json, said):
-    request = TuneRequest(Target(script="no-such.py"), as_json=as_json)
+def test_what_makes_no_sense_together_is_refused_before_anything_runs(home, asked, format, said):
+    request = TuneRequest(Target(script="no-such.py"), format=format)
     with pytest.raises(UsageError, match=f"^tune: {said}"):
         tune(request, asked, out=io.StringIO(), err=io.StringIO())
 
@@ -361,7 +361,7 @@ def test_a_recording_without_a_loop_cannot_be_tuned(home, machine, monkeypatch):
 
 def test_json_has_the_same_names_for_a_script_and_a_function(home, machine):
     machine(XLA=FAST)
-    found = json.loads(run(as_json=True)[0])
+    found = json.loads(run(format="json")[0])
     wanted = Advice("a", "b", TrainingBaseline(), ()).as_json()
     assert wanted.keys() == found.keys()
     assert wanted["baseline"].keys() == found["baseline"].keys()
@@ -375,7 +375,7 @@ def test_what_was_measured_too_little_is_named_with_the_command_that_decides(hom
     command = "quickfit tune --budget 1200s --only xla train.py"
     assert f"More time would decide:\n    {command}\n" in out
     machine(XLA=(3.0, 3.2))
-    facts = json.loads(run(as_json=True)[0])
+    facts = json.loads(run(format="json")[0])
     assert (facts["deciding_budget_s"], facts["rows"][0]["verdict"]) == (1200.0, "not decided")
 
 

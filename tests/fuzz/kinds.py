@@ -421,7 +421,7 @@ def images() -> dict[str, bytes]:
     pixels = np.random.default_rng(1).integers(0, 255, (6, 9, 3), np.uint8)
     picture = Image.fromarray(pixels)
     found = {}
-    for name in ("jpeg", "png", "gif", "bmp", "webp"):
+    for name in ("jpeg", "png", "gif", "bmp", "webp", "avif"):
         content = io.BytesIO()
         picture.save(content, name)
         found[name] = content.getvalue()

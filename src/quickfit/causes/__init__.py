@@ -10,7 +10,8 @@ import pkgutil
 
 from quickfit.causes._cause import Cause, example, silence_finding
 from quickfit.code import Module, Program
-from quickfit.findings import Spotted
+from quickfit.code.conditions import dead_lines
+from quickfit.findings import Span, Spotted
 from quickfit.liveness.reason import Mechanism
 
 __all__ = ["Cause", "catalogue", "example", "scanned", "silence_finding", "stuck_mechanisms"]
@@ -63,4 +64,10 @@ def scanned(module: Module, program: Program) -> list[Spotted]:
             program.notes.append(f"{module.path}: an error in quickfit: {cause.name}: {what}")
             continue
         found += [dataclasses.replace(s, cause=cause.name, title=cause.title) for s in spots]
+    dead = dead_lines(module) if found else []
+    found = [s for s in found if s.where.file != module.path or not _is_within(s.where, dead)]
     return sorted(dict.fromkeys(found), key=lambda spot: (spot.where, spot.cause))
+
+
+def _is_within(where: Span, ranges: list[tuple[int, int]]) -> bool:
+    return any(first <= where.line <= last for first, last in ranges)

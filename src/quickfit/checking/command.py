@@ -13,7 +13,7 @@ from typing import BinaryIO, TextIO
 
 from quickfit import terminal
 from quickfit.causes import catalogue
-from quickfit.checking import to_github, to_json, to_sarif, to_text
+from quickfit.checking import to_github, to_json, to_markdown, to_sarif, to_text
 from quickfit.checking.mending import Answer, Mended, Mender
 from quickfit.checking.paths import common_folder, companions, found_files, is_match
 from quickfit.checking.records import FREE, Checked, Outcome, Trouble, counted, summary
@@ -239,7 +239,12 @@ def _tell(outcome: Outcome, format: str, request: Request, answer: Answer) -> No
         write = to_text.write_statistics if request.statistics else to_text.write_text
         answer.write(lambda stream: write(outcome, stream))
     else:
-        writers = {"json": to_json.dumps, "sarif": to_sarif.dumps, "github": to_github.to_github}
+        writers = {
+            "markdown": to_markdown.to_markdown,
+            "json": to_json.dumps,
+            "sarif": to_sarif.dumps,
+            "github": to_github.to_github,
+        }
         answer.write_text(writers[format](outcome))
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TextIO
 
 from quickfit import terminal
-from quickfit.capacity import whole_cores
 from quickfit.causes import scanned
 from quickfit.checking.places import Text, told_of, trouble_of
 from quickfit.checking.records import Checked, Told, Trouble
@@ -26,6 +25,7 @@ from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 from quickfit.findings import Span, Spotted
 from quickfit.lab.pool import Died, Done, Say, WorkerOptions, WorkerPool
+from quickfit.machine import whole_cores
 
 NOTEBOOK = ".ipynb"
 # A text without these words uses neither; unless others that do import it, only its syntax counts.

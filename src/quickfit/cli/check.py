@@ -17,6 +17,7 @@ class Format(StrEnum):
     """How findings are written."""
 
     TEXT = "text"
+    MARKDOWN = "markdown"
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
@@ -62,7 +63,9 @@ def check(
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="For people, programs, code scanning or GitHub."),
+        typer.Option(
+            "--format", "-f", help="For people, comments, programs, code scanning or GitHub."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -97,7 +100,7 @@ def check(
         quickfit check --diff train.py               what would be fixed, as a patch
         quickfit check --fix train.py                fix it; quickfit fix --undo takes it back
         quickfit check --select shuffle-autotune .   one cause; quickfit explain lists them
-        quickfit check --format sarif -o out.sarif   for code scanning; also json and github
+        quickfit check --format sarif -o out.sarif   for code scanning; also markdown, json, github
 
     Reported is what crashes, hangs, trains on wrong numbers or is slow on every run, and only
     what the text proves. Nothing is imported or run. To silence one finding, end its line with

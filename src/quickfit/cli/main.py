@@ -28,7 +28,7 @@ from quickfit.errors import QuickfitError, UsageError
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
     *("run", "check", "report", "watch", "fix", "attach", "explain"),
-    *("compare", "bench", "pack", "tune", "shrink", "demo"),
+    *("compare", "bench", "pack", "tune", "shrink", "doctor", "demo"),
 )
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {
@@ -133,6 +133,7 @@ def _quickfit(
         quickfit pack photos/ packed/        image files into records that are read fast
         quickfit tune train.py               batch size, XLA, precision, threads: what gains here
         quickfit shrink model.keras --data d a smaller and faster model, as far as accuracy allows
+        quickfit doctor                      is this machine set up to train fast
         quickfit demo                        the whole story on a small case
 
     The script runs unmodified, with its arguments, stdin, stdout and exit code. Recordings go

@@ -27,6 +27,7 @@ OPTIONS = {
     "--live": False,
     "--force": False,
     "--format": True,
+    "--report-to": True,
     "--log-lines": False,
     "--no-log-lines": False,
     "--help": False,
@@ -39,6 +40,7 @@ class RunFormat(StrEnum):
 
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
+    JSON = "json"
 
 
 def run(
@@ -121,6 +123,14 @@ def run(
     format: Annotated[
         RunFormat, typer.Option("--format", help="How the report at the end is written.")
     ] = RunFormat.TERMINAL,
+    report_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report there, not to stderr: a file, or a descriptor such as"
+            " /dev/fd/3. [needed for --format json]",
+        ),
+    ] = None,
 ) -> None:
     """Watch a training script and say what makes it slow.
 
@@ -129,6 +139,7 @@ def run(
         quickfit run -m my_project.train --epochs 3
         quickfit run --steps 200 train.py
         quickfit run --html report.html train.py
+        quickfit run --format json --report-to report.json train.py
         quickfit run --live train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
@@ -155,6 +166,16 @@ def run(
         from quickfit.report.page import check_page_file
 
         check_page_file(html, replaces=force)
+    if report_to is not None:
+        from quickfit.launch.report_file import check_report_file
+
+        check_report_file(report_to, replaces=force)
+    elif format == RunFormat.JSON:
+        raise UsageError(
+            "run: --format json needs a place of its own: stdout is the script's, and stderr has"
+            " its messages.\nName a file or a descriptor:\n"
+            "    quickfit run --format json --report-to report.json train.py"
+        )
     if live:
         from quickfit.launch.live import check_installed
 
@@ -175,7 +196,7 @@ def run(
         turbo=turbo,
         live=live,
         watching=Watching(limit_s, on_stuck, on_slowdown),
-        form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
+        form=ReportForm(html, replaces=force, format=format.value, file=report_to),
     )
 
 

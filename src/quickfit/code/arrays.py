@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from quickfit.code.module import Module
 from quickfit.code.program import Program
@@ -363,25 +363,24 @@ _FRESH |= {"stack", "concatenate", "vstack", "hstack", "bincount", "unique", "pe
 
 def changes_in_place(module: Module, loop: Loop, arrays: set[str]) -> bool:
     """Tell whether a loop may write into arrays of these names, or into views of them."""
-    views = _views(module, arrays)
-    return any(
-        _written_into(node) & views for statement in loop.body for node in ast.walk(statement)
-    )
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    return bool(written_names(nodes) & views_of(module.tree, arrays))
 
 
-def _views(module: Module, arrays: set[str]) -> set[str]:
-    """Return names that may share memory with arrays, by any assignment or loop of the file."""
-    pairs = [pair for node in ast.walk(module.tree) for pair in _bound_pairs(node)]
+def views_of(tree: ast.AST, arrays: set[str]) -> set[str]:
+    """Return names that may share memory with arrays, by any assignment or loop in some code."""
+    pairs = [pair for node in ast.walk(tree) for pair in bound_pairs(node)]
     views, before = set(arrays), set[str]()
     while views != before:
         before = set(views)
         for target, value in pairs:
-            if not _is_fresh(value) and reads(value) & views:
+            if not is_fresh(value) and reads(value) & views:
                 views |= writes(target)
     return views
 
 
-def _bound_pairs(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+def bound_pairs(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """Return what a statement gives values to, each with the value or what it runs over."""
     if isinstance(node, ast.For):
         return [(node.target, node.iter)]
     if isinstance(node, ast.NamedExpr) or (isinstance(node, ast.AnnAssign) and node.value):
@@ -398,10 +397,16 @@ def _bound_pairs(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return pairs
 
 
-def _is_fresh(value: ast.expr) -> bool:
+def is_fresh(value: ast.expr) -> bool:
+    """Tell whether a value shares no memory with what it is made of."""
     if isinstance(value, ast.Call):
         return called_name(value) in _FRESH
     return isinstance(value, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant)
+
+
+def written_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names of what code writes into: `x[0] = 1`, `x += 1` or `x.flags = ...`."""
+    return {name for node in nodes for name in _written_into(node)}
 
 
 def _written_into(node: ast.AST) -> set[str]:

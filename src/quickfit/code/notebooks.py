@@ -16,7 +16,7 @@ from quickfit.errors import SourceError
 PYTHON_CELLS = frozenset(
     (
         *("time", "timeit", "capture", "prun", "debug", "memit", "mprun", "lprun", "px"),
-        *("snakeviz", "pyinstrument", "scalene", "wandb"),
+        *("snakeviz", "pyinstrument", "scalene", "wandb", "quickfit"),
     )
 )
 # What IPython takes for a command of the shell without a mark, as its defaults have it.

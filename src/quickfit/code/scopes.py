@@ -93,6 +93,17 @@ def local_names(function: Def) -> set[str]:
     return (set(parameters(function)) | writes(*function.body)) - declared
 
 
+def imports_or_defines(module: Module) -> set[str]:
+    """Return the names that stand for modules, functions and classes at the top of a file."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = [
+        n
+        for n in module.all(*kinds)
+        if isinstance(n, ast.Import | ast.ImportFrom) or module.parent(n) is module.tree
+    ]
+    return {name for node in found for name in _names_bound(node)}
+
+
 def scope_of(module: Module, node: ast.AST) -> Scope:
     """Return the function or module that a node stands in; classes and lambdas do not count."""
     return module.around(node, ast.FunctionDef, ast.AsyncFunctionDef) or module.tree

@@ -9,24 +9,38 @@ from dataclasses import dataclass
 from quickfit.causes import catalogue
 from quickfit.code import Program
 from quickfit.code.edits import fix_from_change
+from quickfit.diagnosis.reliefs import input_reliefs
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import FixError, SignalMissing
-from quickfit.findings import Change, Diagnosis, Finding, Severity
+from quickfit.findings import Change, Diagnosis, Finding, Fix, Severity
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One change that may remove a cause; several of one finding are alternatives."""
+    """One change that may remove a cause; several of one finding are alternatives.
+
+    Args:
+        finding: what it is to remove.
+        change: the edit.
+        is_relief: it was made for the wait that the finding is about, not for its cause.
+    """
 
     finding: Finding
     change: Change
+    is_relief: bool = False
 
     @property
     def cause(self) -> str:
         """The name of the cause."""
         return self.finding.cause
+
+    @property
+    def promise(self) -> float:
+        """The gain that is likely, of what is to be done first."""
+        behind = self.finding.after_first
+        return (behind or self.finding.gain).likely
 
 
 @dataclass(frozen=True)
@@ -50,13 +64,33 @@ def candidates(
     signals, project = Signals(recording), Program(texts=texts)
     found: list[list[Candidate]] = []
     without: list[Unrecognised] = []
+    reliefs = _reliefs(diagnosis, signals, project)
     for finding in diagnosis.findings:
         changes, why = _all_changes(finding, signals, project, texts)
         if changes:
             found.append([Candidate(finding, change) for change in changes])
-        else:
+        elif not reliefs or reliefs[0].finding.cause != finding.cause:
             without.append(Unrecognised(finding, why))
-    return found, without
+    made = [candidate.change.edits for group in found for candidate in group]
+    reliefs = [one for one in reliefs if one.change.edits not in made]
+    if not reliefs:
+        return found, without
+    # What promises most is tried first.
+    place = next(
+        (n for n, group in enumerate(found) if group[0].promise < reliefs[0].promise), len(found)
+    )
+    return [*found[:place], reliefs, *found[place:]], without
+
+
+def _reliefs(diagnosis: Diagnosis, signals: Signals, project: Program) -> list[Candidate]:
+    """Return what may shorten the wait for input without understanding its code."""
+    try:
+        found = input_reliefs(diagnosis.findings, signals, project)
+    except SignalMissing:
+        return []
+    except Exception:  # noqa: BLE001 - what is offered beside the fixes must not take them along
+        return []
+    return [Candidate(one.finding, one.relief.change, is_relief=True) for one in found]
 
 
 def with_own_edits(findings: Sequence[Finding], signals: Signals) -> list[Finding]:
@@ -82,13 +116,22 @@ def _with_own_edit(
     changes, _ = _all_changes(finding, signals, project, texts)
     if not changes or not all(file in texts for file in changes[0].files):
         return finding
-    fix, advice = fix_from_change(changes[0], texts), finding.fix
+    fix, advice = _in_cells(fix_from_change(changes[0], texts), signals), finding.fix
     if advice is not None:
         # Of one edit the cause may know more to say.
         says_more = fix.note and advice.note.startswith(fix.note)
         note = advice.note if says_more else fix.note
         fix = dataclasses.replace(fix, note=note, short_way=advice.short_way)
     return dataclasses.replace(finding, fix=fix)
+
+
+def _in_cells(fix: Fix, signals: Signals) -> Fix:
+    """Return a fix whose places in a notebook have the names of their cells."""
+    places = [signals.location(hunk.file, hunk.line) for hunk in fix.hunks]
+    cells = [place.cell if place is not None else "" for place in places]
+    named = zip(fix.hunks, cells, strict=True)
+    hunks = tuple(dataclasses.replace(hunk, cell=cell) for hunk, cell in named)
+    return dataclasses.replace(fix, hunks=hunks) if any(cells) else fix
 
 
 def _all_changes(

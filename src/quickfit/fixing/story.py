@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TextIO
 
 from quickfit import terminal, trust
-from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.code.edits import is_in_conflict
 from quickfit.code.file_changes import check_inside
@@ -37,6 +36,7 @@ from quickfit.lab.statistics import MIN_GAIN
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 from quickfit.recording.taking import take
@@ -333,7 +333,8 @@ def _prove_all(
         _prove_together(story, groups, prover, ticker, known)
         for number, group in enumerate(groups):
             ticker.begin(f"{number + 1} of {len(groups)}: {group[0].cause}")
-            story.outcomes.append(_first_proven(group, story, prover, known.get(number)))
+            outcome = _first_proven(group, story, prover, known.get(number))
+            story.outcomes += [outcome] if outcome is not None else []
             done = number + 1
     except KeyboardInterrupt:
         story.outcomes += [outcome for n, outcome in sorted(known.items()) if n >= done]
@@ -344,6 +345,25 @@ def _prove_all(
     if len(accepted) > 1:
         ticker.begin("all accepted ones together")
         story.together = prover.prove(_claim_together(accepted, story))
+        _drop_needless(story)
+
+
+def _drop_needless(story: Story) -> None:
+    """Keep the best change alone where others of the same wait add nothing to it."""
+    causes = {f.cause for f in story.diagnosis.findings if "input_wait" in f.claims}
+    accepted, together = story.accepted, story.together
+    if together is None or not together.is_accepted or together.measured is None:
+        return
+    if not all(one.cause in causes and one.measured is not None for one in accepted):
+        return
+    best = max(accepted, key=lambda one: one.measured.mean if one.measured else 0.0)
+    if best.measured is None or together.measured.mean >= MIN_GAIN * best.measured.mean:
+        return
+    why = f"adds nothing to: {best.change.title}"
+    story.outcomes = [
+        one if one is best or one not in accepted else replace(one, is_accepted=False, why=why)
+        for one in story.outcomes
+    ]
 
 
 def _prove_together(
@@ -376,8 +396,10 @@ def _is_behind(candidate: Candidate) -> bool:
 
 def _first_proven(
     group: list[Candidate], story: Story, prover: Prover, known: Outcome | None = None
-) -> Outcome:
+) -> Outcome | None:
     """Return the first of the alternatives for one finding that is proven; the last if none is.
+
+    None of reliefs for code that another change has replaced: there is nothing to say of them.
 
     Args:
         group: the alternatives.
@@ -388,6 +410,8 @@ def _first_proven(
     outcome: Outcome | None = None
     for number, candidate in enumerate(group):
         rival = _rival(candidate, story)
+        if rival and candidate.is_relief:
+            continue
         if rival:
             said = f"changes the same lines as {rival}: apply that one, then run quickfit fix again"
             outcome = outcome or _unproven(candidate, story, said)
@@ -397,7 +421,6 @@ def _first_proven(
         assert outcome is not None
         if outcome.is_accepted:
             break
-    assert outcome is not None
     return outcome
 
 

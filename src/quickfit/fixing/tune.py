@@ -52,7 +52,7 @@ class TuneRequest:
         tries: kinds of settings that are tried although the machine speaks against them.
         only: the kinds that are tried; none for all.
         steps_left: how many steps are still to be trained; None for what the script says.
-        as_json: print what was found as JSON.
+        format: how what was found is printed: `text`, `markdown` or `json`.
         trusts_script: it is tried also where only Python guards the user's files.
     """
 
@@ -61,7 +61,7 @@ class TuneRequest:
     tries: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
     steps_left: int | None = None
-    as_json: bool = False
+    format: str = "text"
     trusts_script: bool = False
 
 
@@ -73,17 +73,22 @@ def tune(request: TuneRequest, asked: Asked, *, out: TextIO, err: TextIO) -> int
         UsageError: there is no such script, or what is asked for makes no sense together.
         KeyboardInterrupt: it was interrupted; what is known was shown.
     """
-    asked.check("tune", as_json=request.as_json)
+    as_text = request.format == "text"
+    asked.check("tune", as_json=request.format == "json")
     asked.say_limits(err)
     story, advice = search_settings(request, err)
-    shown = err if asked.prints_patch or request.as_json else out
-    if request.as_json:
+    shown = err if asked.prints_patch else out
+    if request.format == "json":
         terminal.write(out, json.dumps(advice.as_json(), indent=2) + "\n")
+    elif request.format == "markdown":
+        from quickfit.fixing.to_markdown import advice_markdown
+
+        terminal.write(shown, advice_markdown(advice))
     elif terminal.wants_color(shown):
         terminal.write(shown, f"\n{colored_advice(advice)}\n", painted=True)
     else:
         terminal.write(shown, f"\n{advice_text(advice)}\n")
-    settle(story, asked, out=shown if request.as_json else out)
+    settle(story, asked, out=out if as_text or asked.prints_patch else err)
     return 0
 
 

@@ -34,7 +34,7 @@ class Watch:
     Args:
         output: the folder of the recording; by default a new one in `.quickfit/runs`.
         report: print the report at the end; `write_report` prints it at any time.
-        file: where to print; by default stdout in a notebook and stderr elsewhere.
+        file: where to print; by default stderr. In a notebook the report is drawn below the cell.
         guard: leave updates of `fit` out whose numbers are not finite, also under `quickfit run`;
             what made the first of them is named after the report. A model that is compiled with
             a `GuardedOptimizer` gets this without being asked.
@@ -58,15 +58,31 @@ class Watch:
             session.after_loops(self._after_loop)
 
     def write_report(self) -> None:
-        """Print what is known so far."""
+        """Print what is known so far; in the output of a notebook's cell, draw it."""
         if self.folder is None:
             return
         from quickfit.diagnosis import diagnose
-        from quickfit.report.to_terminal import write_report
+        from quickfit.report import write_report
 
         session.flush(cells=_cells())
-        write_report(diagnose(self.folder), self._stream())
+        if self.file is None and is_notebook():
+            from IPython.display import display
+
+            display(self)
+        else:
+            write_report(diagnose(self.folder), self._stream())
         self._write_skips()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:  # IPython passes what it wants
+        """Return the report so far as a notebook shows it: HTML, or text where there is none."""
+        from quickfit.diagnosis import diagnose
+        from quickfit.integrations.notebook import CellReport
+
+        if self.folder is None:
+            return {"text/plain": "quickfit.Watch: `quickfit run` watches this process and reports"}
+        session.flush(cells=_cells())
+        report = CellReport(diagnose(self.folder, with_details=True))
+        return {"text/html": report._repr_html_(), "text/plain": repr(report)}
 
     def stop(self) -> None:
         """End the recording; a new `Watch` begins a new one."""
@@ -88,7 +104,7 @@ class Watch:
     def _stream(self) -> TextIO:
         if self.file is not None:
             return self.file
-        return sys.stdout if "ipykernel" in sys.modules else sys.stderr
+        return sys.stdout if is_notebook() else sys.stderr
 
     # -- as a context manager ---------------------------------------------------------------
 
@@ -125,12 +141,26 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 def _cells() -> dict[str, str]:
     """Return the names of a notebook's cells by the files that Python takes them for."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    counts = getattr(getattr(shell, "compile", None), "_filename_map", None)
-    if not isinstance(counts, dict):
+    numbers = numbers_of_cells(_shell())
+    return {file: f"cell {number}" for file, number in numbers.items()}
+
+
+def numbers_of_cells(shell: Any) -> dict[str, int]:  # IPython's InteractiveShell, or None
+    """Return the numbers of a notebook's cells by the files that Python takes them for."""
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    if not isinstance(numbers, dict):
         return {}
-    return {str(file): f"In [{count}]" for file, count in counts.items()}
+    return {str(file): int(number) for file, number in numbers.items()}
+
+
+def is_notebook() -> bool:
+    """Tell whether this process is the kernel of a notebook."""
+    return hasattr(_shell(), "kernel")
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
 
 
 def _new_folder(output: str | Path | None) -> Path:

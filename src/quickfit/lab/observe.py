@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.errors import FixError
 from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
 from quickfit.launch.place import Place, run_facts
 from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0

@@ -40,19 +40,20 @@ class Measured:
         return self.pairs > 1 and (is_one_sided or self.high <= WIDEST * self.low)
 
 
-def interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
+def interval(ratios: Sequence[float], *, widened: float = 1.0, t: float | None = None) -> Measured:
     """Return the mean of ratios and the 95 % interval around it; ratios multiply.
 
     Args:
         ratios: one per pair, at least one.
         widened: a factor on the width, for pairs that were not measured in turns.
+        t: Student's t of another interval than one of 95 %.
     """
     logs = [math.log(ratio) for ratio in ratios]
     mean = statistics.fmean(logs)
     if len(logs) == 1:
         return Measured(0.0, math.exp(mean), math.inf, 1)
     spread = max(statistics.stdev(logs), MIN_SPREAD)
-    t = T95[min(len(logs) - 1, len(T95)) - 1]
+    t = t or T95[min(len(logs) - 1, len(T95)) - 1]
     half = widened * t * spread / math.sqrt(len(logs))
     return Measured(math.exp(mean - half), math.exp(mean), math.exp(mean + half), len(logs))
 

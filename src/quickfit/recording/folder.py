@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from quickfit import trust
 from quickfit.errors import RecordingError, UsageError
+from quickfit.machine.file_systems import file_system_of
 from quickfit.recording import shapes
 from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
 
@@ -95,6 +95,24 @@ def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
     return finished[keep:]
 
 
+def newest_run(runs: Path) -> Path:
+    """Return the run that was recorded last.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [folder for folder in runs.glob(f"*{RUN_SUFFIX}") if folder.is_dir()]
+    if not found:
+        raise UsageError(
+            f"{runs}: there is no recording here to report on.\n"
+            "Record one first, or name the one you mean:\n"
+            "    quickfit run train.py\n"
+            "    quickfit report FOLDER.qfrun"
+        )
+    # Runs that started within one tick of the file system are told apart by their names.
+    return max(found, key=lambda folder: (folder.stat().st_mtime_ns, folder.name))
+
+
 def changed_at(path: Path) -> float:
     """Return when a file was last changed; 0 if another process has removed it meanwhile."""
     try:
@@ -159,19 +177,4 @@ def process_files(folder: Path) -> list[Path]:
 
 def is_on_network(path: Path, *, mounts: str = "/proc/mounts") -> bool:
     """Tell whether `path` lies on a file system where SQLite's WAL does not work."""
-    try:
-        lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-    except OSError:
-        return False
-    here = str(path.resolve())
-    best, kind = "", ""
-    for line in lines:
-        fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        # A space in a mount point is written \\040, a tab \\011, a backslash \\134.
-        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[1])
-        inside = here == point or here.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind.startswith(NETWORK_FILE_SYSTEMS)
+    return file_system_of(path, mounts=Path(mounts))[0].startswith(NETWORK_FILE_SYSTEMS)

@@ -91,6 +91,17 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
 
+def _is_nvidia_device(value: Any) -> bool:
+    return _facts(
+        {
+            "name": _is_text,
+            "capability": _list_of(is_whole),
+            "is_mig": _is_flag,
+            "memory_bytes": _may_miss(is_whole),
+        }
+    )(value) and {"name", "capability"} <= set(value)
+
+
 _is_shape: Check = _list_of(_may_miss(is_whole))
 
 
@@ -226,6 +237,35 @@ META: dict[str, Check] = {
     "cluster": _is_text,
     "ended_by": _facts({"type": _is_text, "message": _is_text, "file": _is_text, "line": is_whole}),
     "machine_accelerators": _list_of(_is_text),
+    "cuda_visible_devices": _is_text,
+    "nvidia": _facts(
+        {
+            "error": _is_text,
+            "driver": _is_text,
+            "cuda": _list_of(is_whole),
+            "devices": _list_of(_is_nvidia_device),
+        }
+    ),
+    "surroundings": _facts(
+        {
+            "has_driver": _is_flag,
+            "has_nouveau": _is_flag,
+            "device_files": is_whole,
+            "closed_files": _list_of(_is_text),
+            "is_wsl": _is_flag,
+            "has_dxg": _is_flag,
+            "is_container": _is_flag,
+        }
+    ),
+    "tensorflow_version": _is_text,
+    "tensorflow_build": _facts(
+        {
+            "cuda": _is_text,
+            "cudnn": _is_text,
+            "capabilities": _list_of(_is_text),
+            "missing": _list_of(_is_text),
+        }
+    ),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
     "tables": _object_of(_is_text, _list_of(_is_text)),

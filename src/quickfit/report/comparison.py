@@ -10,8 +10,8 @@ from quickfit import __version__, units
 from quickfit.findings import ComparedNode, ComparedSide, Comparison, Finding
 from quickfit.report import text
 from quickfit.report._sentences import place
+from quickfit.report.markdown import code, prose
 from quickfit.report.to_json import Json, strict_json
-from quickfit.report.to_markdown import code, prose
 
 SCHEMA_VERSION = 1
 # Nodes of a comment or a terminal: those that changed, and the largest of the others.
@@ -149,7 +149,7 @@ def _list(title: str, entries: Sequence[str]) -> Iterator[str]:
 
 
 def comparison_to_json(comparison: Comparison) -> dict[str, Json]:
-    """Return a comparison as a dictionary; `docs/schemas/compare.json` describes it."""
+    """Return a comparison as a dictionary; `report/schemas/compare.schema.json` describes it."""
     report = {
         "schema_version": SCHEMA_VERSION,
         "quickfit_version": __version__,

@@ -1,21 +1,17 @@
 """A report as Markdown: short, for pull requests, issues and language models.
 
-Text of the recording cannot become markup: what Markdown or HTML would read is escaped, code stands
-in fences longer than any in it, and nobody is mentioned by an `@`.
+Text of the recording cannot become markup: `report.markdown` escapes it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from quickfit.findings import Diagnosis
 from quickfit.report import text
+from quickfit.report.markdown import code, fenced, prose
 from quickfit.report.view import FindingView, FixView, ReportView, view
 
-_CODE = re.compile(r"`([^`]+)`")
-_MARKUP = re.compile(r"[\\`*_\[\]#|~]")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 # The account in a comment: its large parts, without their parts.
 MAX_ROWS = 8
 
@@ -67,7 +63,8 @@ def _finding(finding: FindingView) -> Iterator[str]:
         detail = f" ({prose(fact.detail)})" if fact.detail else ""
         yield f"- {prose(fact.what)}: **{fact.value}**{detail}"
     if finding.cost:
-        yield f"- {finding.cost_label}: **{finding.cost}**"
+        detail = f" ({finding.cost_detail})" if finding.cost_detail else ""
+        yield f"- {finding.cost_label}: **{finding.cost}**{detail}"
     if finding.fix is not None:
         yield ""
         yield from _fix(finding.fix)
@@ -77,32 +74,8 @@ def _fix(fix: FixView) -> Iterator[str]:
     yield f"{prose(fix.title)}: {fix.effect}"
     for hunk in fix.hunks:
         lines = [*(f"- {line}" for line in hunk.before), *(f"+ {line}" for line in hunk.after)]
-        yield from ("", *_fenced(([f"@@ {hunk.place} @@"] if hunk.place else []) + lines, "diff"))
+        yield from ("", *fenced(([f"@@ {hunk.place} @@"] if hunk.place else []) + lines, "diff"))
     if fix.example:
-        yield from ("", *_fenced(fix.example, "python"))
+        yield from ("", *fenced(fix.example, "python"))
     if fix.note:
         yield from ("", prose(fix.note))
-
-
-def _fenced(lines: Sequence[str], language: str) -> list[str]:
-    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
-    fence = "`" * max(longest + 1, 3)
-    return [f"{fence}{language}", *lines, fence]
-
-
-def prose(said: str) -> str:
-    """Return a sentence whose `code` marks stay, and in which nothing else is markup."""
-    parts = _CODE.split(said)
-    return "".join(code(part) if n % 2 else _plain(part) for n, part in enumerate(parts))
-
-
-def _plain(said: str) -> str:
-    escaped = _MARKUP.sub(lambda found: f"\\{found[0]}", said)
-    # A bare address would become a link.
-    return "".join(_ENTITIES.get(char, char) for char in escaped).replace("://", ":&#47;/")
-
-
-def code(said: str) -> str:
-    """Return text as code that nothing in it can end."""
-    # In a table a bar ends the cell, also in code.
-    return f"`{said.replace('`', chr(39)).replace('|', chr(92) + '|')}`"

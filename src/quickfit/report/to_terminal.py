@@ -171,7 +171,7 @@ def _finding(finding: FindingView, width: int) -> Iterator[Line]:
 def _evidence(finding: FindingView, width: int) -> Iterator[Line]:
     facts = [*finding.evidence]
     if finding.cost:
-        facts.append(EvidenceView(finding.cost_label, finding.cost, ""))
+        facts.append(EvidenceView(finding.cost_label, finding.cost, finding.cost_detail))
     number_width = max(cells(fact.value) for fact in facts)
     for fact in facts:
         padded = fact.value + " " * (number_width - cells(fact.value) + 2)

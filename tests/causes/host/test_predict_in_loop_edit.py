@@ -339,3 +339,58 @@ def test_a_model_for_one_row_is_not_given_more():
     model = MODEL.replace("Input((8,))", "Input(batch_shape=(1, 8))")
     loop = "for i in range(len(x)):\n    p = model.predict(x[i:i + 1])\n"
     assert at_once(loop, model=model) is None
+
+
+def compiled(text, **given):
+    after = found(text, **given).get("Call the model itself, compiled once")
+    return after and after.split("x = np.random.rand(100, 8)\n")[1]
+
+
+AGENT = """\
+for step in range(1000):
+    action = model.predict(x[None, step], verbose=0)[0].argmax()
+    future = {other}.predict(np.stack([x[0], x[1]]), verbose=0)
+    target = model.predict(np.stack([x[2], x[3]]), verbose=0)
+"""
+
+
+def test_all_calls_of_a_loop_are_edited_together():
+    assert compiled(AGENT.format(other="model")) == (
+        "forward = tf.function(model)\n"
+        "for step in range(1000):\n"
+        "    action = forward(x[None, step], training=False).numpy()[0].argmax()\n"
+        "    future = forward(np.stack([x[0], x[1]]), training=False).numpy()\n"
+        "    target = forward(np.stack([x[2], x[3]]), training=False).numpy()\n"
+    )
+
+
+def test_each_model_of_a_loop_is_compiled_once():
+    model = MODEL + "target_net = keras.models.clone_model(model)\n"
+    after = found(AGENT.format(other="target_net"), model=model)[
+        "Call the model itself, compiled once"
+    ]
+    assert "forward = tf.function(model)\nforward_pass = tf.function(target_net)\nfor step" in after
+    assert "future = forward_pass(np.stack(" in after
+    assert after.count(" = forward(") == 2
+    assert "predict" not in after
+
+
+def test_the_other_calls_of_a_line_are_edited_too():
+    text = (
+        "for i in range(500):\n"
+        "    a, b = model.predict(x[i][None], verbose=0), model.predict(x[0][None])\n"
+    )
+    after = direct(text)
+    assert after.count("training=False") == 2
+    assert "predict" not in after
+
+
+def test_a_call_whose_rows_are_unknown_stays_where_another_is_edited():
+    text = (
+        "for i in range(500):\n"
+        "    a = model.predict(x[None, i], verbose=0)\n"
+        "    b = model.predict(rows(i), verbose=0)\n"
+    )
+    after = compiled(text)
+    assert "a = forward(" in after
+    assert "b = model.predict(rows(i), verbose=0)" in after

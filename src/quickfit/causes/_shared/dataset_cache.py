@@ -36,9 +36,13 @@ def cached(module: Module, line: int, *, method: str, is_ordered: bool = True) -
     would be kept for all epochs, so another one has to follow.
     """
     found = chain_at(module, line, method)
-    if found is None:
-        return None
-    chain, place = found
+    return cached_at(module, *found, is_ordered=is_ordered) if found is not None else None
+
+
+def cached_at(
+    module: Module, chain: LocalChain, place: int, *, is_ordered: bool = True
+) -> Change | None:
+    """Return the change that keeps what the operation at a place of a chain gives."""
     step, later = chain.steps[place], chain.steps[place + 1 :]
     if any(other.name not in _READING for other in later):
         return None

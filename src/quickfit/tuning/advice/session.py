@@ -12,10 +12,10 @@ from types import FrameType
 from typing import Any, TextIO
 
 from quickfit import terminal, units
-from quickfit.capacity import free_memory_bytes, whole_cores
 from quickfit.errors import ModelError, UsageError
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import Measured
+from quickfit.machine import free_memory_bytes, whole_cores
 from quickfit.tuning.advice.candidates import (
     IN_MEMORY,
     ChangeCandidate,
@@ -45,9 +45,8 @@ from quickfit.tuning.advice.rounds import (
     TrialMachine,
 )
 from quickfit.tuning.advice.search import CandidateSearch
-from quickfit.tuning.advice.verdicts import without_style
 from quickfit.tuning.precision.hardware import Hardware, prospect_of, read_cpu, read_hardware
-from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady
+from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady, without_style
 from quickfit.tuning.trials.trial import Trial, scratch_folder
 
 BUDGET_S = 180.0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from quickfit.code import Module, Program
 from quickfit.code.arrays import bindings_near, changes_in_place, is_array, is_new_axis
 from quickfit.code.batch_size import has_fixed_size
-from quickfit.code.scopes import call_at
+from quickfit.code.edits import is_in_conflict
+from quickfit.code.scopes import binders_in_file, call_at
 from quickfit.code.syntax import Def, called_name, is_open, name_of, names_in
 from quickfit.findings import Change, Edit, FixClass
 
@@ -18,16 +20,37 @@ _DROPPED = ("verbose", "batch_size")
 
 
 def predictions(module: Module, line: int, program: Program) -> list[Change]:
-    """Return the ways to predict without a call of `predict` for each few rows, the best first."""
-    call = call_at(module, line, "predict")
+    """Return the ways to predict without a call of `predict` for each few rows, the best first.
+
+    The other calls in the same loop are edited with it: one that stays would cost as much.
+    """
+    here = [c for c in module.calls("predict") if c.func.end_lineno == line]
+    is_one = len({module.code(c.func) for c in here}) == 1
+    call = here[0] if is_one else call_at(module, line, "predict")
     if call is None or not _is_plain(call) or not has_one_output(program):
         return []
-    found = (
-        _at_once(module, call, program),
-        _compiled(module, call, program),
-        _direct(module, call, program),
-    )
-    return [change for change in found if change is not None]
+    others = _others(module, call)
+    at_once = _at_once(module, call, program)
+    direct = _direct(module, [call, *others], program)
+    compiled = _compiled(module, [call, *others], program)
+    if at_once is not None and others:
+        rest = _compiled(module, others, program) or _direct(module, others, program)
+        more = rest.edits if rest is not None else ()
+        at_once = replace(at_once, edits=(*at_once.edits, *more))
+        if is_in_conflict(more, at_once.edits[: -len(more)] if more else ()):
+            at_once = None
+    return [change for change in (at_once, compiled, direct) if change is not None]
+
+
+def _others(module: Module, call: ast.Call) -> list[ast.Call]:
+    """Return the other calls of `predict` in the outermost loop around one."""
+    loop = _outermost(module, call)
+    if loop is None:
+        return []
+    calls = [c for c in module.all(ast.Call, within=loop) if called_name(c) == "predict"]
+    own = module.function(call)
+    calls = [c for c in calls if c is not call and _is_plain(c) and module.function(c) is own]
+    return [c for c in calls if binders_in_file(module, _root(c.func))]
 
 
 def _is_plain(call: ast.Call) -> bool:
@@ -47,16 +70,19 @@ def _input(call: ast.Call) -> ast.expr | None:
 # -- the model itself -----------------------------------------------------------------------
 
 
-def _direct(module: Module, call: ast.Call, program: Program) -> Change | None:
-    """Call the model as a function, which builds no dataset."""
-    if not is_array(module, _input(call), program):
-        return None
-    assert isinstance(call.func, ast.Attribute)
-    code = _called_directly(module, call, module.code(call.func.value))
+def _direct(module: Module, calls: Sequence[ast.Call], program: Program) -> Change | None:
+    """Call the model as a function, which builds no dataset; None where the first cannot be."""
+    edits = []
+    for call in calls:
+        if is_array(module, _input(call), program) and isinstance(call.func, ast.Attribute):
+            code = _called_directly(module, call, module.code(call.func.value))
+            edits.append(module.replace(call, code))
+        elif call is calls[0]:
+            return None
     return Change(
         title="Call the model itself",
         kind=FixClass.EQUIVALENT,
-        edits=(module.replace(call, code),),
+        edits=tuple(edits),
         note="The same numbers to rounding; all rows of a call are taken at once.",
     )
 
@@ -67,24 +93,37 @@ def _called_directly(module: Module, call: ast.Call, model: str) -> str:
     return f"{model}({module.code(given)}, training=False).numpy()"
 
 
-def _compiled(module: Module, call: ast.Call, program: Program) -> Change | None:
-    """Compile the model once, in front of the outermost loop, and call that."""
-    loop = _outermost(module, call)
-    model = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if loop is None or not isinstance(model, ast.Name) or not _runs_once(module, loop):
+def _compiled(module: Module, calls: Sequence[ast.Call], program: Program) -> Change | None:
+    """Compile each model once, in front of the outermost loop, and call that."""
+    loop = _outermost(module, calls[0])
+    if loop is None or not _runs_once(module, loop):
         return None
-    if not is_array(module, _input(call), program) or _is_set_in(loop, model.id):
-        return None
-    name = _free(module, "forward", "forward_pass")
+    names: dict[str, str] = {}
+    edits: list[Edit] = []
+    for call in calls:
+        model = call.func.value if isinstance(call.func, ast.Attribute) else None
+        is_kept = isinstance(model, ast.Name) and not _is_set_in(loop, model.id)
+        if not (is_kept and is_array(module, _input(call), program)):
+            if call is calls[0]:
+                return None
+            continue
+        assert isinstance(model, ast.Name)
+        if model.id not in names:
+            candidates = ("forward", "forward_pass", f"forward_{model.id}")
+            free = [n for n in candidates if n not in names.values() and _free(module, n)]
+            if not free:
+                return None
+            names[model.id] = free[0]
+        edits.append(module.replace(call, _called_directly(module, call, names[model.id])))
     tf, imports = module.import_of("tensorflow", "tf")
-    made = module.insert_before(loop, f"{name} = {tf}.function({model.id})") if name else None
+    lines = [f"{name} = {tf}.function({model})" for model, name in names.items()]
+    made = module.insert_before(loop, "\n".join(lines))
     if made is None:
         return None
-    code = _called_directly(module, call, name)
     return Change(
         title="Call the model itself, compiled once",
         kind=FixClass.EQUIVALENT,
-        edits=(*imports, made, module.replace(call, code)),
+        edits=(*imports, made, *edits),
         note="The same numbers to rounding; rows of another shape are compiled for again.",
     )
 
