@@ -177,7 +177,7 @@ class PageServer:
                 folder, feed, status = await asyncio.to_thread(self._state, asked, draws)
                 if folder != shown:
                     shown, version = folder, -1
-                    yield _event("empty", {})
+                    yield _event("run", {"name": folder.name if folder is not None else ""})
                 if status != said:
                     said, spoke_s = status, loop.time()
                     yield f"event: status\ndata: {status}\n\n"
