@@ -34,6 +34,7 @@ class Schema(StrEnum):
     TUNE = "tune"
     BENCH = "bench"
     SHRINK = "shrink"
+    COMPARE = "compare"
 
 
 def explain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -118,6 +119,21 @@ def change_text(factor: float) -> str:
 def is_slower_than(slower: Interval | None, limit: float) -> bool:
     """Tell whether even the least that the interval allows is slower than a limit (0.1: 10 %)."""
     return slower is not None and slower.low > 1 + limit
+
+
+def share_of(option: str, text: str) -> float:
+    """Return the share that `10%`, `10` or `0.1` means.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?) ?(%?)", text.strip())
+    if match is None:
+        raise UsageError(
+            f"{option} {text}: this is not a share.\nGive percent, such as {option} 10%."
+        )
+    value = float(match[1])
+    return value / 100 if match[2] or value >= 1 else value
 
 
 def _only_in(one: Diagnosis, other: Diagnosis) -> tuple[Finding, ...]:
