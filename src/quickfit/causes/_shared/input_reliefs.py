@@ -439,7 +439,7 @@ _SOURCES = (
     *("FixedLengthRecordDataset", "zip"),
 )
 # Behind them an element is still made of the same ones.
-_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle", "snapshot"}
+_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle"}
 
 
 def _of_dataset(pure: Purity, program: Program, module: Module, data: ast.expr) -> Iterator[Relief]:
