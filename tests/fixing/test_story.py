@@ -348,7 +348,8 @@ def test_settings_wait_until_a_script_trains(home, tell):
 
 
 def test_reliefs_of_code_that_another_change_has_replaced_are_not_spoken_of(home, tell):
-    relief = candidate(home, finding=generator_finding(), is_relief=True)
+    whole = ((2, 0), (2, 19), "ds = ds.map(decode).cache()")
+    relief = candidate(home, whole, finding=generator_finding(), is_relief=True)
     found, proofs, _ = tell([candidate(home)], [relief])
     assert [one.cause for one in found.outcomes] == ["sequential-map"]
     assert [claim.cause for claim in proofs.claims] == ["sequential-map"]

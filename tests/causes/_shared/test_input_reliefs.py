@@ -365,3 +365,17 @@ def test_all_maps_of_a_chain_get_threads():
     assert after.count("num_parallel_calls=tf.data.AUTOTUNE") == 2
     assert one.change.kind is FixClass.MAY_CHANGE_RESULTS
     assert not one.keeps
+
+
+def test_a_shuffle_that_is_repeated_elsewhere_draws_another_order():
+    text = """\
+def make():
+    ds = Dataset.from_tensor_slices(paths).shuffle(9).map(load, 4)
+    return ds
+def load(p):
+    return tf.io.decode_jpeg(tf.io.read_file(p))
+model.fit(make().repeat().batch(8), steps_per_epoch=80 // 8, epochs=5)
+"""
+    ((one, after),) = reliefs(text)
+    assert ".map(load, 4).cache().shuffle(9)" in after
+    assert one.change.kind is FixClass.MAY_CHANGE_RESULTS
