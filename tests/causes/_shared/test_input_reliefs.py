@@ -309,6 +309,13 @@ PY = "def f(x):\n    return tf.numpy_function(g, [x], tf.int64)\ndef g(x):\n    
             PY + "ds = Dataset.from_tensor_slices(paths).map(f, 4).cache().shuffle(9).batch(8)\n",
             id="behind a shuffle, which moves",
         ),
+        pytest.param(
+            LOAD + "images = Dataset.from_tensor_slices(paths).map(load, 4)\n"
+            "ds = Dataset.zip((images, Dataset.range(9))).shuffle(9).batch(8)\n",
+            LOAD + "images = Dataset.from_tensor_slices(paths).map(load, 4).cache()\n"
+            "ds = Dataset.zip((images, Dataset.range(9))).shuffle(9).batch(8)\n",
+            id="one of two that are zipped",
+        ),
     ],
 )
 def test_elements_of_a_dataset_are_kept(before, after):

@@ -445,13 +445,24 @@ _PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle"}
 
 
 def _of_dataset(pure: Purity, program: Program, module: Module, data: ast.expr) -> Iterator[Relief]:
-    stages = [stage for chain in chains(program, module, data) for stage in chain.stages]
+    stages = list(_stages(program, module, data, 2))
     is_repeated = any(stage.name == "repeat" for stage in stages)
     for own, chain in _local_chains(stages):
         kept = kept_elements(pure, program, own, chain, is_repeated=is_repeated)
         if kept is not None:
             yield Relief(kept[0], "missing-cache", kept[1], keeps=True)
         yield from _parallel(pure, program, own, chain)
+
+
+def _stages(program: Program, module: Module, data: ast.expr, depth: int) -> Iterator[Stage]:
+    """Yield the stages that a dataset is made by, those of datasets that it zips first."""
+    for chain in chains(program, module, data):
+        source = chain.stages[0]
+        given = source.call.args[0] if source.call.args else None
+        if depth and called_name(source.call) == "zip" and isinstance(given, ast.Tuple):
+            for part in given.elts:
+                yield from _stages(program, source.module, part, depth - 1)
+        yield from chain.stages
 
 
 def _local_chains(stages: Sequence[Stage]) -> Iterator[tuple[Module, LocalChain]]:
