@@ -62,9 +62,8 @@ def dead_lines(module: Module) -> list[tuple[int, int]]:
         if not module.path.endswith(".ipynb") or module.function(end) is not None:
             block = module.block(end)
             found.append(block[block.index(end) + 1 :])
-    for choice in module.all(ast.If, ast.While):
-        if isinstance(choice.test, ast.Constant):
-            found.append(choice.orelse if choice.test.value else choice.body)
+    settled = [c for c in module.all(ast.If, ast.While) if isinstance(c.test, ast.Constant)]
+    found += [c.orelse if c.test.value else c.body for c in settled]  # type: ignore[attr-defined]
     return [(block[0].lineno, block[-1].end_lineno or 0) for block in found if block]
 
 

@@ -31,7 +31,7 @@ _STEADY = frozenset(
         *("numpy", "PIL", "cv2", "scipy", "skimage", "imageio", "math", "re", "json", "csv"),
         *("string", "struct", "itertools", "functools", "operator", "collections", "statistics"),
         *("unicodedata", "html", "base64", "zlib", "gzip", "bz2", "lzma", "soundfile", "librosa"),
-        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "binascii"),
+        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "hashlib"),
     )
 )
 _STEADY_PARTS = (

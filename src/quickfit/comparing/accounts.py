@@ -92,7 +92,7 @@ def _add(
         seen[own] = seen.get(own, 0) + 1
         path = (*key, f"{own} {seen[own]}")
         each = max(inside, 1)
-        spread = math.hypot(half, NORMAL_95 * RUN_SPREAD) if inside else NORMAL_95 * ONCE_SPREAD
+        spread = math.hypot(half, NORMAL_95 * (RUN_SPREAD if inside else ONCE_SPREAD))
         measured_s = max(child.high_s - child.low_s, 0.0) / 2
         half_s = math.hypot(spread * child.seconds, measured_s) / each
         unit = "step" if inside else "run"
