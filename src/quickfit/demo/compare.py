@@ -46,8 +46,8 @@ class Trial:
         except FileNotFoundError:
             return []
         lines = text[: text.rfind("\n") + 1].splitlines()
-        times = [map(float, line.split()) for line in lines]
-        return [Mark(*both, done) for done, both in enumerate(times)]
+        times = [[float(word) for word in line.split()] for line in lines]
+        return [Mark(at_s, cpu_s, done) for done, (at_s, cpu_s) in enumerate(times)]
 
     def check_alive(self) -> None:
         """Raise a QuickfitError with its last words if the script has ended."""

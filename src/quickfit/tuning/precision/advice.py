@@ -410,5 +410,5 @@ def _join_pairs(
 
 
 def _per_sample(side: RoundSide, what: str) -> float:
-    blocks = side.blocks
-    return sum(getattr(one, what) for one in blocks) / sum(one.samples for one in blocks)
+    whole_s: float = sum(getattr(one, what) for one in side.blocks)
+    return whole_s / sum(one.samples for one in side.blocks)
