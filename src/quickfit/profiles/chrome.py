@@ -74,7 +74,8 @@ def _planes(events: list[Any]) -> list[Plane]:  # Any: JSON
         begin_us, length_us = _number(event.get("ts")), _number(event.get("dur", 0))
         pid, tid = _key(event.get("pid")), _key(event.get("tid"))
         plane, line = names.get(pid, f"process {pid}"), threads.get((pid, tid), f"thread {tid}")
-        facts = event.get("args") if isinstance(event.get("args"), dict) else {}
+        given = event.get("args")
+        facts = given if isinstance(given, dict) else {}
         if event.get("cat") in _GPU_WORK:
             plane, line = f"GPU {facts.get('device', pid)}", f"Stream {facts.get('stream', tid)}"
         begin_ns = round(begin_us * 1000)

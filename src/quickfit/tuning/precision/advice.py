@@ -410,5 +410,6 @@ def _join_pairs(
 
 
 def _per_sample(side: RoundSide, what: str) -> float:
-    whole_s: float = sum(getattr(one, what) for one in side.blocks)
-    return whole_s / sum(one.samples for one in side.blocks)
+    blocks = side.blocks
+    total: float = sum(getattr(one, what) for one in blocks)
+    return total / sum(one.samples for one in blocks)
