@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import weakref
 from types import FrameType
@@ -11,6 +12,18 @@ from typing import Any
 from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._places import Place
 from quickfit.probes._state import State
+
+# Names come again (`clear_session`, a name of the user's), and so does `id` of what is gone.
+_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_next_number = itertools.count(1)
+
+
+def _model_number(model: Any) -> int | None:
+    """Return a number that no other model of this process has."""
+    try:
+        return _numbers.setdefault(model, next(_next_number))
+    except TypeError:  # it can be no key
+        return None
 
 
 def keras_frame(name: str = "fit") -> FrameType | None:
@@ -28,6 +41,7 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
     model = owner.model
     facts: dict[str, Any] = {
         "model": getattr(model, "name", None),
+        "model_number": _model_number(model),
         "run_eagerly": bool(getattr(model, "run_eagerly", False)),
         "jit_compile": getattr(model, "jit_compile", None),
         "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
@@ -36,8 +50,6 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
         "optimizer": type(getattr(model, "optimizer", None)).__name__,
         "functions_run_eagerly": _functions_run_eagerly(),
     }
-    with contextlib.suppress(TypeError):  # what has no weak references
-        facts["model_number"] = _number(model, state)
     count_parameters(model, facts)
     facts.update(_input_facts(name))
     compiled: Place | None = state.kept.get(f"compile {id(model)}")
@@ -47,16 +59,6 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
             state.source(place)
             facts[f"{name}_file"], facts[f"{name}_line"] = place.file, place.line
     return facts
-
-
-def _number(model: Any, state: State) -> int:
-    """Return which model of the process this is; names begin again after `clear_session`."""
-    known: dict[int, tuple[weakref.ref[Any], int]] = state.kept.setdefault("models", {})
-    seen = known.get(id(model))
-    if seen is None or seen[0]() is not model:
-        state.kept["models_seen"] = state.kept.get("models_seen", 0) + 1
-        seen = known[id(model)] = weakref.ref(model), state.kept["models_seen"]
-    return seen[1]
 
 
 def count_parameters(model: Any, facts: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ def _list(title: str, entries: Sequence[str]) -> Iterator[str]:
 
 
 def comparison_to_json(comparison: Comparison) -> dict[str, Json]:
-    """Return a comparison as a dictionary; `docs/schemas/compare.json` describes it."""
+    """Return a comparison as a dictionary; `report/schemas/compare.schema.json` describes it."""
     report = {
         "schema_version": SCHEMA_VERSION,
         "quickfit_version": __version__,

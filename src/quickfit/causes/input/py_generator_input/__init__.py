@@ -50,6 +50,7 @@ from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_
 from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
+from quickfit.signals.caching import epoch_fits_memory
 from quickfit.signals.gains import gain, predicted_step_s, share_interval
 from quickfit.signals.input import PyInput
 from quickfit.signals.python_input import input_threads
@@ -228,7 +229,9 @@ def changes(finding: Finding, signals: Signals, program: Program) -> list[Change
     # Keras's own iterator over a folder: the finding points into Keras, the call of `fit` is ours.
     fit = signals.loop.location
     module = program.find_module(fit.file) if fit is not None else None
-    loader = image_data_generator(module, fit.line) if module is not None and fit else None
+    if module is None or fit is None:
+        return []
+    loader = image_data_generator(module, fit.line, keeps=epoch_fits_memory(signals))
     return [loader] if loader is not None else []
 
 
