@@ -235,8 +235,8 @@ def test_every_class_of_fix_has_words():
         (RunOutcome("running"), "the script is still running; this report covers it so far"),
         (
             RunOutcome("gone"),
-            "the script is no longer running here, and its end was not recorded: it was killed with "
-            "quickfit, or the machine went down. This report covers it up to then",
+            "the script is no longer running here, and its end was not recorded: it was killed "
+            "with quickfit, or the machine went down. This report covers it up to then",
         ),
         (RunOutcome("unknown"), "how the script ended was not recorded"),
     ],

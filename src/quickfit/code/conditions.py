@@ -62,8 +62,10 @@ def dead_lines(module: Module) -> list[tuple[int, int]]:
         if not module.path.endswith(".ipynb") or module.function(end) is not None:
             block = module.block(end)
             found.append(block[block.index(end) + 1 :])
-    settled = [c for c in module.all(ast.If, ast.While) if isinstance(c.test, ast.Constant)]
-    found += [c.orelse if c.test.value else c.body for c in settled]  # type: ignore[attr-defined]
+    choices: list[ast.If | ast.While] = [*module.all(ast.If), *module.all(ast.While)]
+    for choice in choices:
+        if isinstance(choice.test, ast.Constant):
+            found += [choice.orelse if choice.test.value else choice.body]
     return [(block[0].lineno, block[-1].end_lineno or 0) for block in found if block]
 
 

@@ -231,7 +231,7 @@ class _LiveOutput:
 
         if not is_notebook():
             return
-        self._handle = display(StatusLine("watching"), display_id=True)
+        self._handle = display(StatusLine("watching"), display_id=True)  # type: ignore[no-untyped-call]
         # In a process of its own: a diagnosis here would keep Python's lock from the training.
         command = python_command(_REPORTER, str(self.folder), str(self._reports))
         self._reporter = Child(command, ChildOptions(stdout=DEVNULL, stderr=DEVNULL))
@@ -259,7 +259,7 @@ class _LiveOutput:
         if self._handle is not None:
             self._handle.update(report)
         else:
-            display(report)
+            display(report)  # type: ignore[no-untyped-call]
 
     def _follow(self) -> None:
         try:

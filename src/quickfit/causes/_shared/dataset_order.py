@@ -18,7 +18,7 @@ def reshuffles(program: Program, stage: Stage) -> bool:
     if stage.name != "shuffle":
         return False
     given = keyword_value(stage.call, "reshuffle_each_iteration")
-    given = given if given is not None else (stage.call.args[2:3] or [None])[0]
+    given = given if given is not None else next(iter(stage.call.args[2:3]), None)
     values = program.values(stage.module, given, stage.frame)
     is_so = all(isinstance(v, Literal) and v.value in (None, True) for v in values)
     return is_so and all(k.arg is not None for k in stage.call.keywords)

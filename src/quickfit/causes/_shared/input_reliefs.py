@@ -128,7 +128,7 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         module.insert_after(loop, "while True:\n    yield from kept"),
     ]
     for node, statement in zip(yields, statements, strict=True):
-        value = node.value  # type: ignore[union-attr]
+        value = node.value
         assert value is not None
         is_bare = isinstance(value, ast.Tuple) and not module.code(value).startswith("(")
         given = f"({module.code(value)})" if is_bare else module.code(value)
@@ -536,7 +536,8 @@ def _parallel(
     pure: Purity, program: Program, module: Module, chain: LocalChain
 ) -> Iterator[Relief]:
     """Yield the change that gives all maps of a chain several threads."""
-    edits, kinds, lines, notes = [], [], [], []
+    edits, kinds, lines = [], [], []
+    notes: list[str] = []
     for step in chain.steps:
         if step.name != "map" or not step.call.args:
             continue
