@@ -66,7 +66,7 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
     if len(values) == 1 and isinstance(values[0], Made):
         receiver = values[0].receiver
         if values[0].maker == "generator" and receiver and isinstance(receiver[0], Routine):
-            return list(_of_generator(pure, program, receiver[0]))
+            return list(_of_generator(pure, program, receiver[0], values[0]))
     if len(values) == 1 and isinstance(values[0], Instance):
         if PYDATASET not in program.ancestors(values[0]):
             return []
@@ -80,7 +80,9 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
 # -- a generator given to `fit` -----------------------------------------------------------------
 
 
-def _of_generator(pure: Purity, program: Program, routine: Routine) -> Iterator[Relief]:
+def _of_generator(pure: Purity, program: Program, routine: Routine, made: Made) -> Iterator[Relief]:
+    if not pure.stays(routine.module, routine.node, (made.module, made.call)):
+        return
     kept = kept_batches(pure, routine.module, routine.node)
     if kept is not None:
         yield Relief(kept, "py-generator-input", routine.node.lineno, keeps=True)
@@ -172,12 +174,13 @@ def _of_pydataset(
     item = made[0] if len(made) == 1 else None
     if not isinstance(item, Routine):
         return
-    is_pure = pure.is_pure(item.module, item.node)
+    stays = pure.stays(item.module, item.node, (given.module, given.call))
+    is_pure = stays and pure.is_pure(item.module, item.node)
     if is_pure and _is_only_trained_with(module, data):
         change = _remembered(item.module, item.node, "the batches")
         if change is not None:
             yield Relief(change, "py-generator-input", item.node.lineno, keeps=True)
-    elif not is_pure:
+    elif stays and not is_pure:
         yield from _of_functions(pure, program, item)
     spread = _spread(module, data, cores, is_same=is_pure)
     if spread is not None:
@@ -510,6 +513,9 @@ def kept_elements(
                 given = argument(step.call, "predicate", 0)
             called = program.only(module, given) if given is not None else None
             if not isinstance(called, Routine) or not pure.is_pure(called.module, called.node):
+                break
+            is_python = step.name == "from_generator"
+            if is_python and not pure.stays(called.module, called.node, (module, step.call)):
                 break
             steady.add(step.line)
             last = place if does_work(program, called) or step.name != "map" else last
