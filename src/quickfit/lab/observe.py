@@ -16,6 +16,8 @@ from quickfit.launch.target import Target
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
+# Of steps that say nothing by then, more are waited for, and looked at from time to time.
+UNDECIDED_S, LOOK_S = 300.0, 20.0
 # How long a script may take to its first step.
 PATIENCE_S = 300.0
 NO_STEP = f"made no step of training within {PATIENCE_S:.0f} s"
@@ -54,6 +56,7 @@ def observe(
     cwd: Path,
     tell: Callable[[str], None] = lambda text: None,
     trusts_script: bool = False,
+    is_decided: Callable[[Path], bool] = lambda recording: True,
 ) -> Observed:
     """Run a script without harm to anything, until enough was seen, it ends, or stands still.
 
@@ -63,6 +66,7 @@ def observe(
         cwd: where the user runs it.
         tell: called with how far it is.
         trusts_script: run it also where only Python guards the user's files.
+        is_decided: tells whether what was recorded so far says what the script suffers from.
 
     Raises:
         FixError: it cannot be tried safely.
@@ -71,7 +75,7 @@ def observe(
     with started(target, folder, cwd=cwd, trusts_script=trusts_script) as trial:
         place = Place(trial.recording, trial.recording, run_facts(target, cwd))
         place.note()
-        first_s = _watch(trial, place, tell)
+        first_s = _watch(trial, place, tell, is_decided)
         failure = trial.failure() or _silence(place)
         exit_code = trial.keeper.poll()
         place.note(exit_code=exit_code, confinement=trial.confinement)
@@ -91,9 +95,11 @@ def _silence(place: Place) -> str:
     return f"stands still: {stuck[-1]['summary']}" if stuck else ""
 
 
-def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | None:
+def _watch(
+    trial: Trial, place: Place, tell: Callable[[str], None], is_decided: Callable[[Path], bool]
+) -> float | None:
     """Wait until enough was seen; return when the first step was."""
-    began_s, first_s = time.monotonic(), None
+    began_s, first_s, look_s = time.monotonic(), None, 0.0
     quiet: QuietWatch | None = None
     limit = MEMORY_SHARE * free_memory_bytes()
     while not trial.has_ended:
@@ -112,8 +118,10 @@ def _watch(trial: Trial, place: Place, tell: Callable[[str], None]) -> float | N
             first_s = now_s
         if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):
             break
-        if first_s is not None and _is_enough(now_s - first_s, steps):
-            break
+        if first_s is not None and now_s >= look_s and _is_enough(now_s - first_s, steps):
+            if now_s - first_s > UNDECIDED_S or is_decided(trial.recording):
+                break
+            look_s = now_s + LOOK_S
     return first_s if first_s is not None or not trial.steps() else time.monotonic()
 
 
