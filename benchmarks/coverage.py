@@ -7,7 +7,8 @@ Every pair is two fresh trials of one tiny script, as `quickfit fix` measures th
 has a comment more. The figures: how often an interval over consecutive pairs holds 1.0 (95 % is the
 claim), how far single pairs are off, and how many such "fixes" a proof would accept. A pair takes
 about 15 s on two free cores, sixty pairs about a quarter of an hour; run it on a quiet machine and
-again beside a load of your choice. `--keep` writes the ratios to a file, one row per pair.
+again beside a load of your choice. `--keep` writes the ratios to a file, one row per pair;
+pairs that it has already count, so that sixty can be taken in pieces.
 
 `--simulate` draws pairs instead: from made-up noise, and from a file of kept ratios. It compares
 the error rate and the number of pairs of the rule in `lab/verdict.py` with three to six pairs at
@@ -86,7 +87,9 @@ def measure(pairs: int, scopes: Sequence[Scope], keep: Path | None) -> list[dict
     """Measure scripts against themselves; return a row per pair."""
     cases = [(scope, name) for scope in scopes for name in SCRIPTS]
     rows = []
-    for number in range(pairs):
+    if keep is not None and keep.exists():
+        rows = [json.loads(line) for line in keep.read_text().splitlines()]
+    for number in range(len(rows), pairs):
         # Six pairs of a case follow each other: so many may belong to one proof.
         scope, name = cases[number // MOST_PAIRS % len(cases)]
         row = {"case": name, "scope": scope.name.lower(), "load": round(os.getloadavg()[0], 1)}

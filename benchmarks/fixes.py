@@ -1,6 +1,6 @@
 """Every example: is a fix made, is it proven, and is it as good as the one made by hand?
 
-    python benchmarks/fixes.py [--only CAUSE …] [--budget 300] [--styles] [--null 20]
+    python benchmarks/fixes.py [--only CAUSE …] [--budget 300] [--styles] [--null 20 [--first 10]]
 
 For each folder of `corpus/pairs/`, `slow.py` is run as `quickfit fix` runs it: watched, diagnosed,
 edited and proven. The table has the class of the fix, the predicted and the proven speed-up with
@@ -8,7 +8,8 @@ its interval, the time of the proof, and how fast the edited script is beside th
 `fixed.py`, measured in turns in a fresh pair: 1.0 or more is the aim. `--styles` does the same
 with the scripts of `corpus/styles`, written by people who had not seen the code that
 recognises them, and shows each diff. `--null` gives the proof edits that change nothing: a
-comment, a renamed variable. None may be accepted; twenty take about 25 minutes on two free cores.
+comment, a renamed variable. None may be accepted; twenty take about 25 minutes on two
+free cores; `--first 10` leaves out those that were tried before.
 """
 
 from __future__ import annotations
@@ -25,23 +26,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from _cases import HERE, SCRIPT, pairs
 from quickfit.errors import QuickfitError
 from quickfit.findings import FixClass, Gain
 from quickfit.findings._records import Change, Edit
-from quickfit.fixing.story import Request, Story, edited, told
+from quickfit.fixing.sources import edited_files
+from quickfit.fixing.story import Request, Story, setting_of, told
 from quickfit.fixing.to_terminal import diff_of
 from quickfit.lab.budget import Budget
 from quickfit.lab.proof import Claim, Prover
-from quickfit.lab.script_pair import Scope, Setting, Version, measure_pair
+from quickfit.lab.script_pair import Scope, Setting, Version, measure_pair, scope_of
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
 
 STYLES = HERE.parent / "corpus" / "styles"
 ROW = "{:28} {:6} {:18} {:>12} {:>20} {:>8} {:>6} {}"
 SECONDS = 180.0
+# To the first step of a script, beside what the setting makes of it.
+PATIENCE_S = 40.0
 # What is compared of edits that change nothing, in turn.
 SCOPES = (Scope.STEPS, Scope.EPOCHS, Scope.TRAINING)
 
@@ -53,9 +58,10 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=300.0)
     parser.add_argument("--styles", action="store_true")
     parser.add_argument("--null", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
     if options.null:
-        return null_edits(options.null)
+        return null_edits(options.first, options.null)
     cases = styles() if options.styles else [(c.name, c.files[0], c.name) for c in pairs()]
     chosen = [case for case in cases if not options.only or case[0] in options.only]
     print(ROW.format("case", "fix", "class", "predicted", "proven", "by hand", "proof", ""))
@@ -126,11 +132,15 @@ def beside_fixed(script: Path, outcome: Outcome, story: Story, work: Path) -> fl
     if not fixed.exists() or not outcome.is_accepted:
         return math.nan
     by_hand = Version("fixed.py", {str(work / SCRIPT): fixed.read_bytes()})
-    ours = Version("the edited script", edited(outcome.change, story.sources))
+    ours = Version("the edited script", edited_files(outcome.change, story.sources))
     ratios = []
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as scratch:
         for number in range(1):
-            setting = Setting(story.target, work, Path(scratch) / str(number))
+            claims = [
+                c for f in story.diagnosis.findings if f.cause in outcome.cause for c in f.claims
+            ]
+            setting = setting_of(story, Path(scratch) / str(number), first_s=PATIENCE_S)
+            setting = replace(setting, scope=scope_of(claims))
             until_s = time.monotonic() + SECONDS
             pair = measure_pair((by_hand, ours), setting, number=number, deadline_s=until_s)
             ratios += [pair.ratio] if pair.ratio else []
@@ -149,11 +159,11 @@ def summary(outcomes: list[Outcome], cases: int) -> None:
         print(f"median of |log(likely / proven)|: {statistics.median(errors):.2f}")
 
 
-def null_edits(tries: int) -> int:
+def null_edits(first: int, tries: int) -> int:
     """Give the proof edits that change nothing; return 1 if one was accepted."""
     accepted = 0
     cases = [case for case in pairs() if case.name != "busy-machine"]
-    for number in range(tries):
+    for number in range(first, tries):
         case = cases[number % len(cases)]
         with working_folder(case.files[0]) as work:
             path = str(work / SCRIPT)
@@ -166,7 +176,7 @@ def null_edits(tries: int) -> int:
                 outcome = Prover(setting, Budget(SECONDS)).prove(claim)
         accepted += outcome.is_accepted
         print(row(f"{case.name} ({change.title})", outcome, math.nan), flush=True)
-    print(f"\n{accepted} of {tries} edits that change nothing were accepted")
+    print(f"\n{accepted} of {tries - first} edits that change nothing were accepted")
     return int(accepted > 0)
 
 

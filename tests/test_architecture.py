@@ -10,12 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "quickfit"
-EVERYONE = {"arrays", "capacity", "errors", "standard", "terminal", "trust", "units"}
+EVERYONE = {"arrays", "errors", "machine", "standard", "terminal", "trust", "units"}
 MAY_IMPORT = {
     "recording": set(),
     "findings": set(),
+    "machine": set(),
     "pipeline_model": set(),
     "code": {"findings"},
     "lab": {"findings", "launch", "probes", "recording"},
@@ -49,13 +52,20 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
+    "profiles": {"lab", "recording"},
     "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
     "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
     "report": {"findings"},
+    "comparing": {"diagnosis", "findings", "lab", "launch", "recording", "signals"},
+    "live_page": {"diagnosis", "findings", "lab", "launch", "recording", "report"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
-    "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
+    "exporting": {"findings", "report"},
+    "integrations": {
+        *("launch", "probes", "recording", "diagnosis", "report", "tuning", "comparing"),
+        *("exporting", "findings", "lab"),
+    },
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.
@@ -64,6 +74,8 @@ CATCHES_EVERYTHING = {
     "launch/inject/sitecustomize.py": "an error at start-up must not keep the script from running",
     "launch/verdict.py": "a failing report must not change the script's exit code",
     "launch/follow.py": "a failing early verdict must not end the run",
+    "live_page/feed.py": "a look that fails must not end the page",
+    "integrations/notebook.py": "a failing display must not end the user's cell",
     "launch/quiet.py": "a failing look at a quiet run must not end it",
     "causes/__init__.py": "a failing cause must not keep the others from being asked",
     "diagnosis/engine.py": "a failing cause must not keep the others from being told",
@@ -76,6 +88,11 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "integrations/notebook.py": "a failing display must not end the user's cell",
+    "integrations/watch.py": "logging elsewhere must not end the user's training",
+    "live_page/feed.py": "a look that fails must not end the page",
+    "machine/devices.py": "what NVML fails to answer is not known, whatever the error",
+    "machine/frameworks.py": "whatever fails in a framework is the answer of the child",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
 }
 # Who may read the user's source by itself.
@@ -97,6 +114,7 @@ ONE_OF_EACH = {
         "compression/shrinking/recipes.py": "a margin on what was asked for, not on a gain",
     },
     "12.706": {"lab/statistics.py": "the one interval"},
+    "1.96": {"lab/statistics.py": "`NORMAL_95`"},
 }
 # Who reads the user's source, and so must ask the one table of dataset methods.
 READS_SOURCE = ("code", "causes")
@@ -106,11 +124,13 @@ ELSEWHERE = re.compile(r"\b(style|house|design)\.md\b|\bstyle guide\b|\(design, 
 # went through `terminal` before.
 WRITES_ITSELF = {
     "terminal.py": "it is the one place",
+    "launch/report_file.py": "a file that the user named, not a terminal",
     "launch/status.py": "lines of ours on the script's stderr, escaped by `terminal`",
     "launch/stderr.py": "the script's own bytes, unchanged",
     "launch/inject/sitecustomize.py": "quickfit could not be imported, so neither can `terminal`",
     "compression/quantizing/native_output.py": "what TensorFlow itself prints",
     "data/speed/target.py": "what TensorFlow itself prints",
+    "machine/frameworks.py": "JSON that its parent reads",
     "demo/scripts": "scripts of a user",
 }
 # How streams that a person may read are called; files have other names.
@@ -225,6 +245,25 @@ def test_there_is_one_threshold_of_a_gain_and_one_interval(path, tree):
     for number, homes in ONE_OF_EACH.items():
         lines = [n.lineno for n in numbers if n.value == float(number)]
         assert not lines or str(path) in homes, f"lines {lines}: {number} has a name in lab"
+    targets = [t for n in ast.walk(tree) if isinstance(n, ast.Assign) for t in n.targets]
+    is_second = any(isinstance(t, ast.Name) and t.id == "MIN_GAIN" for t in targets)
+    assert not is_second or str(path) == "findings/_records.py", "MIN_GAIN is another number"
+    spreads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "stdev"]
+    assert not spreads or path.parts[0] == "lab", "ask quickfit.lab.statistics.interval"
+
+
+@every_module
+def test_only_the_laboratory_says_whose_turn_it_is(path, tree):
+    if path.parts[0] == "lab":
+        return
+    choices = [n for n in ast.walk(tree) if isinstance(n, ast.IfExp)]
+    swaps = [n.lineno for n in choices if re.search(r"% 2\b.*(reversed\(|\[::-1\])", _flat(n))]
+    assert not swaps, f"lines {swaps}: ask quickfit.lab.turns"
+
+
+def _flat(node):
+    """Return a choice as text, its condition first."""
+    return " ".join(ast.unparse(part) for part in (node.test, node.body, node.orelse))
 
 
 def _texts_of(node):
@@ -329,3 +368,15 @@ def test_watching_a_process_loads_only_modules_that_tensorflow_loads_anyway():
     )
     top = {name.split(".")[0] for name in loaded if not name.startswith("_")}
     assert not top & {"statistics", "random", "numpy", "psutil", "rich", "typer", "asyncio"}
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("benchmarks/**/*.py")), ids=lambda f: f.name)
+def test_what_a_benchmark_imports_of_us_is_there(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("quickfit")):
+            continue
+        home = SOURCE.joinpath(*node.module.split(".")[1:])
+        text = next(f for f in (home / "__init__.py", home.with_suffix(".py")) if f.is_file())
+        names = set(re.findall(r"\w+", text.read_text())) | {f.stem for f in home.glob("*")}
+        missing = {alias.name for alias in node.names} - names
+        assert not missing, f"{node.module} has no {', '.join(sorted(missing))}"

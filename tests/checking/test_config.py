@@ -68,7 +68,10 @@ def test_without_a_file_nothing_is_set(home):
         ("exclude = [['a']]", "tool.quickfit.exclude"),
         ("hints = 'yes'", "tool.quickfit.hints: true or false is expected, found the text 'yes'"),
         ("hints = 1", "tool.quickfit.hints"),
-        ("format = 'xml'", "one of text, json, sarif, github is expected, found the text 'xml'"),
+        (
+            "format = 'xml'",
+            "one of text, markdown, json, sarif, github is expected, found the text 'xml'",
+        ),
         ("format = 1.5", "found 1.5"),
         ("per-file-ignores = ['a']", "tool.quickfit.per-file-ignores: a table such as"),
         ("per-file-ignores = {'a/*' = 'b'}", 'tool.quickfit.per-file-ignores."a/*"'),

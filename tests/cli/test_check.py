@@ -124,7 +124,7 @@ def test_neither_tensorflow_nor_the_checked_files_are_imported(home):
 ODD = (b"\xff.py", b"new\nline.py", b"a,b:c.py", "名 前.py".encode(), b"-o.py", b"%41.py")
 
 
-@pytest.mark.parametrize("format", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("format", ["text", "markdown", "json", "sarif", "github"])
 def test_names_of_any_kind_are_told_in_every_format(home, format):
     for name in ODD:
         (home / os.fsdecode(name)).write_text(SHUFFLED)

@@ -11,8 +11,9 @@ import typer
 from typer.testing import CliRunner
 
 import quickfit.diagnosis
-from quickfit.cli.report import Format, newest_run, report
+from quickfit.cli.report import Format, report
 from quickfit.errors import RecordingError, UsageError
+from quickfit.recording.folder import newest_run
 
 from report.builders import diagnosis, map_finding
 

@@ -1,5 +1,8 @@
 """`quickfit run` on the command line: its own options, and clear errors."""
 
+import json
+import subprocess
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -10,7 +13,7 @@ from quickfit.errors import UsageError
 from quickfit.launch import parent
 from quickfit.recording.folder import read_run_file
 
-from launch.sessions import newest_run, quickfit
+from launch.sessions import QUICKFIT, clean_env, newest_run, quickfit
 
 
 @pytest.mark.parametrize(
@@ -179,3 +182,41 @@ def test_turbo_reaches_the_script_and_excludes_the_slow_run(monkeypatch, tmp_pat
     assert "QUICKFIT_TURBO" not in parent.environment(tmp_path, None)
     both = CliRunner().invoke(app(), ["run", "--turbo", "--memory", "train.py"])
     assert isinstance(both.exception, UsageError) or both.exit_code == 2
+
+
+def test_json_goes_to_the_file_that_was_named_and_stdout_is_the_scripts(tmp_path):
+    (tmp_path / "train.py").write_text("print('mine')")
+    asked = ("run", "--format", "json", "--report-to", "report.json", "train.py")
+    done = quickfit(tmp_path, *asked)
+    assert done.stdout == b"mine\n"
+    assert done.stderr.endswith(b"quickfit: report: report.json\n")
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "no-steps"
+    assert quickfit(tmp_path, *asked).returncode == 0  # an earlier report is replaced
+
+
+def test_a_report_goes_to_a_descriptor(tmp_path):
+    (tmp_path / "train.py").write_text("print('mine')")
+    with open(tmp_path / "out.txt", "wb") as file:
+        asked = ("run", "--format", "markdown", "--report-to", f"/dev/fd/{file.fileno()}")
+        command = [*QUICKFIT, *asked, "train.py"]
+        given = {"cwd": tmp_path, "env": clean_env(), "pass_fds": (file.fileno(),)}
+        done = subprocess.run(command, capture_output=True, check=True, **given)
+    assert done.stdout == b"mine\n"
+    assert (tmp_path / "out.txt").read_text().startswith("### quickfit: `train.py`\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--format", "json"), "--format json needs a place of its own: stdout is the script's"),
+        (("--report-to", "train.py"), "there is a file that is not a report of quickfit; nothing"),
+        (("--report-to", "no/x"), "the folder no does not exist"),
+        (("--report-to", "."), "is a folder"),
+    ],
+)
+def test_where_a_report_cannot_go_is_said_before_the_script_starts(tmp_path, words, said):
+    (tmp_path / "train.py").write_text("print('ran')")
+    done = quickfit(tmp_path, "run", *words, "train.py")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr.decode()
+    assert (tmp_path / "train.py").read_text() == "print('ran')"

@@ -192,7 +192,7 @@ def test_a_module_is_a_script_too(monkeypatch):
     assert caught.value.exit_code == 3
     request, _ = calls[0]
     assert request.target.module == "pkg.train"
-    assert request.as_json
+    assert request.format == "json"
     assert request.budget_s == script_tuning.BUDGET_S
 
 

@@ -129,6 +129,7 @@ def large_difference(tf, content):
         pytest.param(lambda: saved(picture("P"), "BMP"), id="BMP with a palette"),
         pytest.param(lambda: saved(picture(), "WEBP"), id="WebP"),
         pytest.param(lambda: saved(picture("RGBA"), "WEBP", lossless=True), id="WebP with alpha"),
+        pytest.param(lambda: saved(picture(), "AVIF"), id="AVIF"),
         pytest.param(
             lambda: saved(picture(), "GIF", save_all=True, append_images=[picture(seed=5)]),
             id="the first frame of an animation",

@@ -54,4 +54,4 @@ def test_what_a_library_wrote_into_no_file_is_not_the_users():
     assert not run().is_users(Location("<string>", 2))
     assert not run().is_users(Location("/usr/lib/python3.11/dataclasses.py", 2))
     assert not run().is_users(Location("/home/me/.local/lib/python3.11/site-packages/imgaug.py", 2))
-    assert run().is_users(Location("/tmp/ipykernel_71/2893.py", 2, cell="In [3]"))
+    assert run().is_users(Location("/tmp/ipykernel_71/2893.py", 2, cell="cell 3"))

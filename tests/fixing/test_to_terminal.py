@@ -160,10 +160,10 @@ def test_on_a_terminal_there_is_color(home):
 
 
 def test_a_place_in_a_notebook_is_named_by_its_cell(home):
-    where = Location("<ipython-input-3>", 2, "", "", "In [3]")
+    where = Location("<ipython-input-3>", 2, "", "", "cell 3")
     finding = generator_finding()
     one = Unrecognised(replace(finding, where=where))
-    assert "at In [3]:2: no edit" in shown(story(home, without=[one]))
+    assert "at cell 3, line 2: no edit" in shown(story(home, without=[one]))
 
 
 def test_a_setting_that_is_not_proven_is_one_line_without_a_diff(home):

@@ -79,7 +79,7 @@ def watched(monkeypatch, tmp_path):
         trial.recording.mkdir()
 
         @contextlib.contextmanager
-        def begun(target, folder, *, cwd, trusts_script):
+        def begun(target, folder, *, cwd, texts, trusts_script):
             yield trial
 
         monkeypatch.setattr(module, "started", begun)

@@ -138,7 +138,7 @@ def test_a_second_run_of_the_original_that_fails_excuses_no_difference(told):
 
 def test_claims_that_were_compared_and_have_no_time_left_say_so(told):
     told.pairs = [FASTER]
-    prover = told.prover()
+    prover = told.prover(together=2)
 
     def keep(versions, *, cuts=True):
         told.now_s += 145.0
@@ -149,6 +149,21 @@ def test_claims_that_were_compared_and_have_no_time_left_say_so(told):
     late = "not tried: the time is used up; give more with --budget"
     assert [outcome.why for outcome in found] == [late, late]
     assert told.rounds == []
+
+
+def test_where_time_is_short_the_first_claims_are_measured_before_others_are_compared(told):
+    told.pairs = [FASTER]
+    prover = told.prover()
+    keep = prover._keep
+
+    def slow(versions, *, cuts=True):
+        told.now_s += 110.0
+        return keep(versions, cuts=cuts)
+
+    prover._keep = slow
+    found = prover.prove_all([claim(cause=name) for name in ("a", "b", "c")])
+    assert found[0].is_accepted
+    assert found[-1].why == "not tried: the time is used up; give more with --budget"
 
 
 def test_an_original_that_was_cut_is_run_in_full_where_results_differ(told):

@@ -8,7 +8,16 @@ import psutil
 import pytest
 
 from quickfit.lab.child import Child
-from quickfit.lab.turns import Block, Comparison, Mark, Pace, compare, interleave, take_turns
+from quickfit.lab.turns import (
+    Block,
+    Comparison,
+    Mark,
+    Pace,
+    compare,
+    interleave,
+    order_beside,
+    take_turns,
+)
 
 from launch.sessions import PATIENCE_S
 
@@ -85,7 +94,7 @@ def wait_until_stopped(groups):
 
 
 def marks(begin_s, step_s, count, *, cpu_s=0.01):
-    return [Mark(begin_s + n * step_s, n * cpu_s) for n in range(count)]
+    return [Mark(begin_s + n * step_s, n * cpu_s, n) for n in range(count)]
 
 
 def test_counts_only_steps_inside_the_own_blocks():
@@ -102,14 +111,15 @@ def test_counts_only_steps_inside_the_own_blocks():
 
 def test_the_pause_between_two_blocks_is_no_step():
     blocks = [Block(0, 0.0, 1.0), Block(1, 1.0, 2.0), Block(1, 2.0, 3.0), Block(0, 3.0, 4.0)]
-    one_mark_per_block = [Mark(0.5, 1.0), Mark(3.5, 2.0)]
+    one_mark_per_block = [Mark(0.5, 1.0, 1), Mark(3.5, 2.0, 2)]
     result = compare(blocks, (one_mark_per_block, marks(1.2, 0.1, 5)))
     assert result.first.steps == 0
     assert result.ratios == ()
+    assert result.empty == (2, 1)
 
 
 def test_drops_the_first_moments_of_a_block():
-    early_and_late = [Mark(0.05, 0.0), Mark(0.5, 1.0), Mark(0.9, 2.0)]
+    early_and_late = [Mark(0.05, 0.0, 0), Mark(0.5, 1.0, 1), Mark(0.9, 2.0, 2)]
     result = compare([Block(0, 0.0, 1.0), Block(1, 1.0, 2.0)], (early_and_late, []))
     assert result.first == Pace(1, pytest.approx(0.4), pytest.approx(1.0))
 
@@ -122,6 +132,22 @@ def test_spread_is_the_median_distance_from_the_median():
 
 def test_swapped_tells_the_same_the_other_way_round():
     slow, fast = Pace(1, 0.2, 0.2), Pace(2, 0.1, 0.1)
-    swapped = Comparison(fast, slow, (0.4, 0.5)).swapped()
+    swapped = Comparison(fast, slow, (0.4, 0.5), (1, 2)).swapped()
     assert swapped.speed_up == pytest.approx(2.0)
     assert swapped.ratios == pytest.approx((2.5, 2.0))
+    assert swapped.empty == (2, 1)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("count", range(9))
+def test_everybody_is_next_to_the_turn_of_the_baseline_it_is_compared_with(count, number):
+    order = order_beside(count, number)
+    for place in range(count):
+        at = order.index((place, False))
+        base = order.index(((place + 1) // 2, True))
+        assert abs(at - base) == 1
+
+
+def test_rounds_end_where_there_is_no_more_time():
+    found = interleave({"a": lambda: 1}, rounds=5, has_time=lambda number: number <= 2)
+    assert found == {"a": [1, 1]}

@@ -95,5 +95,5 @@ def test_a_report_may_be_markdown(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(
         quickfit.diagnosis, "diagnose", lambda path, **given: diagnosis(map_finding())
     )
-    assert verdict.print_report(tmp_path, verdict.ReportForm(is_markdown=True))
+    assert verdict.print_report(tmp_path, verdict.ReportForm(format="markdown"))
     assert "#### 1. `sequential-map`: training" in capfd.readouterr().err

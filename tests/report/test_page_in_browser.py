@@ -3,44 +3,24 @@
 `make browser` installs Chromium and its driver.
 """
 
-import json
-import shutil
-
 import pytest
 
 from quickfit.diagnosis import diagnose
 from quickfit.report.page import write_page
+from quickfit.report.page.small import render_small
 
+from browsers import browser, requests, text_of
 from report.builders import full_diagnosis
 from report.pages import diagnosis_of, hostile_run
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
     """A browser with a profile of its own."""
-    browser, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if browser is None or service is None:
-        pytest.skip("needs Debian's chromium and chromium-driver: make browser")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(service))
-    driver.get("about:blank")  # what a new tab of the browser itself loads is over
-    yield driver
-    driver.quit()
+    with browser(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -78,26 +58,6 @@ def opened(driver, runs):
         return found
 
     return open_page
-
-
-def text_of(driver, selector):
-    """Return the text that is shown, as it was written: in one line, with plain spaces."""
-    from selenium.webdriver.common.by import By
-
-    return " ".join(driver.find_element(By.CSS_SELECTOR, selector).text.split())
-
-
-def requests(driver):
-    """Return what was asked for since the page was opened, and why it was not sent."""
-    messages = [json.loads(row["message"])["message"] for row in driver.get_log("performance")]
-    asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    failed = [m["params"] for m in messages if m["method"] == "Network.loadingFailed"]
-    blocked = {one["requestId"]: one.get("blockedReason") for one in failed}
-    return [
-        (one["request"]["url"], blocked.get(one["requestId"]))
-        for one in asked
-        if one.get("type") != "Document"
-    ]
 
 
 def press(driver, *keys):
@@ -281,3 +241,42 @@ def test_light_and_dark_differ_and_print_is_light(driver, opened):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert driver.execute_script(ground) == "rgb(255, 255, 255)"
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# -- the page in small, in the output of a notebook's cell -----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["full", "hostile"])
+@pytest.mark.parametrize(("paper", "ink"), [("#ffffff", "#111111"), ("#111111", "#e0e0e0")])
+def test_the_small_page_takes_the_colours_of_the_notebook_and_runs_nothing(
+    driver, opened, runs, tmp_path, name, paper, ink
+):
+    cell = render_small(runs(name)[1])
+    file = tmp_path / "cell.html"
+    style = f"background:{paper};color:{ink};font-family:sans-serif"
+    file.write_text(f'<!doctype html><meta charset="utf-8"><body style="{style}">{cell}')
+    opened(name, width=420)
+    requests(driver)  # those of the page before
+    driver.get(file.as_uri())
+    assert driver.get_log("browser") == []
+    assert requests(driver) == []
+    assert driver.execute_script("return window.harm") is None
+    assert driver.execute_script("return document.documentElement.scrollWidth <= 420")
+    body = driver.execute_script("return getComputedStyle(document.body).color")
+    shown = "return getComputedStyle(document.querySelector('.qf-verdict')).color"
+    assert driver.execute_script(shown) == body
+    assert text_of(driver, ".qf-verdict")
+
+
+def test_a_finding_of_the_small_page_opens_by_click(driver, runs, tmp_path):
+    from selenium.webdriver.common.by import By
+
+    file = tmp_path / "cell.html"
+    file.write_text(f'<!doctype html><meta charset="utf-8"><body>{render_small(runs("full")[1])}')
+    driver.get(file.as_uri())
+    first, second = driver.find_elements(By.CSS_SELECTOR, "details")[:2]
+    assert first.get_attribute("open")
+    assert not second.get_attribute("open")
+    second.find_element(By.CSS_SELECTOR, "summary").click()
+    assert second.get_attribute("open")
+    assert second.find_element(By.CSS_SELECTOR, "li").is_displayed()

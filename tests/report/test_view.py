@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 
 from quickfit.findings import (
+    AccountNode,
     BreakdownPart,
     EarlyVerdict,
     Exhaustion,
@@ -13,6 +14,7 @@ from quickfit.findings import (
     FixClass,
     Gain,
     Hunk,
+    Location,
     NotChecked,
     Phase,
     RunOutcome,
@@ -48,6 +50,30 @@ def leaves(value):
 def shown_gain(low, likely, high, symptom=Symptom.SLOW):
     finding = map_finding(gain=Gain(low, likely, high, "because"), symptom=symptom)
     return view(diagnosis(finding)).findings[0].gain
+
+
+@pytest.mark.parametrize(
+    ("likely", "said"),
+    [
+        pytest.param(4.0, "75 % with what gets shorter with it", id="the input uses the cores"),
+        pytest.param(1.5, "", id="a part of it stays"),
+    ],
+)
+def test_a_gain_above_the_cost_is_explained_beside_the_cost(likely, said):
+    finding = replace(map_finding(gain=Gain(1.2, likely, 5.0, "")), cost_share=0.5)
+    assert view(diagnosis(finding)).findings[0].cost_detail == said
+
+
+def test_a_step_of_one_of_several_loops_says_which():
+    loops = tuple(AccountNode("fit", "fit", 5.0, 5.0, 5.0, 0.5, loop=number) for number in (1, 2))
+    account = AccountNode("run", "run", 10.0, 10.0, 10.0, 1.0, children=loops)
+    steps = replace(BREAKDOWN, where=Location(here("train.py"), 34))
+    one = replace(account, children=loops[:1])
+    shown = [
+        view(replace(diagnosis(), account=tree, breakdown=steps)).total for tree in (account, one)
+    ]
+    assert "a step at train.py:34: 100 ms" in shown[0]
+    assert "a step: 100 ms" in shown[1]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +233,11 @@ def test_every_class_of_fix_has_words():
         (RunOutcome("exit 3", exit_code=3), "the script ended with exit code 3"),
         (RunOutcome("signal SIGKILL", signal="SIGKILL"), "the script was ended by SIGKILL"),
         (RunOutcome("running"), "the script is still running; this report covers it so far"),
+        (
+            RunOutcome("gone"),
+            "the script is no longer running here, and its end was not recorded: it was killed with "
+            "quickfit, or the machine went down. This report covers it up to then",
+        ),
         (RunOutcome("unknown"), "how the script ended was not recorded"),
     ],
 )

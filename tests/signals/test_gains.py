@@ -34,6 +34,8 @@ def work(**given):
         pytest.param({}, 0.01, 0.0, 0.04, id="compute is the limit"),
         pytest.param({}, 0.07, 0.0, 0.07, id="input is the limit"),
         pytest.param({}, 0.05, 0.1, 0.09, id="the cores are the limit"),
+        pytest.param({"beside_s": 0.03}, 0.01, 0.0, 0.07, id="callbacks stay"),
+        pytest.param({"beside_s": 0.03}, 0.09, 0.0, 0.09, id="input hides callbacks"),
         pytest.param({"is_shared": False}, 0.05, 0.1, 0.05, id="compute leaves the cores free"),
     ],
 )
@@ -49,6 +51,17 @@ def test_beside_others_at_worst_only_what_they_leave_counts():
 def test_a_gain_is_sorted_and_never_a_loss():
     found = gain(0.1, (0.2, 0.05, 0.08), "why")
     assert (found.low, found.likely, found.high) == pytest.approx((1.0, 1.25, 2.0))
+
+
+def test_another_input_does_not_shorten_callbacks():
+    signals = run(step_s=0.1, input_wait_s=0.05, callback_s=0.04)
+    least_s = [
+        predicted_step_s(relieved, input_s=0.0, input_cpu_s=0.0, cores=2.0)
+        for relieved in signals.work.with_relief()
+    ]
+    assert signals.work.beside_s == pytest.approx(0.04)
+    assert signals.work.compute_s == pytest.approx(0.01)
+    assert min(least_s) > 0.04
 
 
 def computes(given_work, *, input_cpu_s=0.0):

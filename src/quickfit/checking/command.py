@@ -13,7 +13,7 @@ from typing import BinaryIO, TextIO
 
 from quickfit import terminal
 from quickfit.causes import catalogue
-from quickfit.checking import to_github, to_json, to_sarif, to_text
+from quickfit.checking import to_github, to_json, to_markdown, to_sarif, to_text
 from quickfit.checking.mending import Answer, Mended, Mender
 from quickfit.checking.paths import common_folder, companions, found_files, is_match
 from quickfit.checking.records import FREE, Checked, Outcome, Trouble, counted, summary
@@ -58,6 +58,7 @@ class Request:
         isolated: without any settings.
         jobs: how many processes; 0 for as many as there are cores.
         stdin_name: what text from stdin is called.
+        keras3: the files run with Keras 3, whatever versions their project asks for.
     """
 
     words: tuple[str, ...] = (".",)
@@ -75,6 +76,7 @@ class Request:
     isolated: bool = False
     jobs: int = 0
     stdin_name: str = ""
+    keras3: bool = False
 
 
 def check(request: Request, *, stdin: BinaryIO, out: TextIO, err: TextIO) -> int:
@@ -148,7 +150,7 @@ class _Checker:
         return replace(outcome, files=files, fixed=tuple(done.fixed)), done
 
     def _check(self, paths: Sequence[str], given: Mapping[str, bytes]) -> list[Checked]:
-        task = Task(self._together, self._choice, given)
+        task = Task(self._together, self._choice, given, self._request.keras3)
         return check_all(task, paths, jobs=self._request.jobs, progress=self._progress)
 
     def _is_excluded(self, file: str) -> bool:
@@ -239,7 +241,12 @@ def _tell(outcome: Outcome, format: str, request: Request, answer: Answer) -> No
         write = to_text.write_statistics if request.statistics else to_text.write_text
         answer.write(lambda stream: write(outcome, stream))
     else:
-        writers = {"json": to_json.dumps, "sarif": to_sarif.dumps, "github": to_github.to_github}
+        writers = {
+            "markdown": to_markdown.to_markdown,
+            "json": to_json.dumps,
+            "sarif": to_sarif.dumps,
+            "github": to_github.to_github,
+        }
         answer.write_text(writers[format](outcome))
 
 

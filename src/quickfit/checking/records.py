@@ -54,7 +54,7 @@ class Told:
         """How bad it is, in the words of SARIF."""
         if self.spotted.is_hint:
             return "note"
-        return "warning" if self.spotted.effect == Effect.SLOW else "error"
+        return "warning" if self.spotted.effect in (Effect.WORSE, Effect.SLOW) else "error"
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,7 @@ _EFFECTS = {
     Effect.CRASHES: ("crashes", "crash"),
     Effect.HANGS: ("hangs", "hang"),
     Effect.WRONG: ("trains on wrong numbers", "train on wrong numbers"),
+    Effect.WORSE: ("learns worse", "learn worse"),
     Effect.SLOW: ("slow", "slow"),
 }
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TextIO
 
 from quickfit import terminal
-from quickfit.capacity import whole_cores
 from quickfit.causes import scanned
 from quickfit.checking.places import Text, told_of, trouble_of
 from quickfit.checking.records import Checked, Told, Trouble
@@ -26,6 +25,7 @@ from quickfit.code.syntax import parse_python
 from quickfit.errors import SourceError
 from quickfit.findings import Span, Spotted
 from quickfit.lab.pool import Died, Done, Say, WorkerOptions, WorkerPool
+from quickfit.machine import whole_cores
 
 NOTEBOOK = ".ipynb"
 # A text without these words uses neither; unless others that do import it, only its syntax counts.
@@ -40,11 +40,13 @@ class Task:
         paths: of all files that are read together.
         choice: what is told.
         given: the bytes of files that are not to be read from disk.
+        assumes_keras3: whatever versions the project asks for.
     """
 
     paths: tuple[str, ...]
     choice: Choice
     given: Mapping[str, bytes] = field(default_factory=dict)
+    assumes_keras3: bool = False
 
 
 class Scanner:
@@ -54,6 +56,7 @@ class Scanner:
         self._task = task
         texts = dict(_texts(task.given))
         self._program = Program(task.paths, texts)
+        self._program.assumes_keras3 = task.assumes_keras3
         self._texts: dict[str, Text] = {}
         self._ignores: dict[str, Ignores] = {}
 

@@ -20,7 +20,7 @@ from quickfit.errors import UsageError
 from quickfit.findings import Span, Spotted
 
 NAME = "pyproject.toml"
-FORMATS = ("text", "json", "sarif", "github")
+FORMATS = ("text", "markdown", "json", "sarif", "github")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INDENT = "   "
-_EFFECT_STYLES = {Effect.SLOW: "bold yellow", Effect.WRONG: "bold magenta"}
+_EFFECT_STYLES = {
+    Effect.SLOW: "bold yellow",
+    Effect.WORSE: "bold yellow",
+    Effect.WRONG: "bold magenta",
+}
 _CLASSES = {
     FixClass.SAME_RESULTS: "same results",
     FixClass.EQUIVALENT: "equivalent results, small differences in values",

@@ -17,6 +17,7 @@ class Format(StrEnum):
     """How findings are written."""
 
     TEXT = "text"
+    MARKDOWN = "markdown"
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
@@ -62,7 +63,9 @@ def check(
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="For people, programs, code scanning or GitHub."),
+        typer.Option(
+            "--format", "-f", help="For people, comments, programs, code scanning or GitHub."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -81,10 +84,22 @@ def check(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Without any settings of a project.")
     ] = False,
+    keras3: Annotated[
+        bool,
+        typer.Option(
+            "--keras3", help="The code is to run with Keras 3, whatever its project pins."
+        ),
+    ] = False,
     jobs: Annotated[
         int,
         typer.Option(metavar="N", help="Processes that work. [default: cores]", show_default=False),
     ] = 0,
+    lsp: Annotated[
+        bool,
+        typer.Option(
+            "--lsp", help="Be a language server on stdin and stdout: findings and fixes in editors."
+        ),
+    ] = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="FILE", help="What text from stdin is called.")
     ] = "",
@@ -97,7 +112,7 @@ def check(
         quickfit check --diff train.py               what would be fixed, as a patch
         quickfit check --fix train.py                fix it; quickfit fix --undo takes it back
         quickfit check --select shuffle-autotune .   one cause; quickfit explain lists them
-        quickfit check --format sarif -o out.sarif   for code scanning; also json and github
+        quickfit check --format sarif -o out.sarif   for code scanning; also markdown, json, github
 
     Reported is what crashes, hangs, trains on wrong numbers or is slow on every run, and only
     what the text proves. Nothing is imported or run. To silence one finding, end its line with
@@ -105,6 +120,11 @@ def check(
 
     Ends with 0 where nothing was found, 1 with findings, 2 if a file cannot be read.
     """
+    if lsp:
+        from quickfit.checking.language_server import serve
+
+        serve(keras3=keras3)
+        return
     from quickfit.checking.command import Request, stdin_bytes
     from quickfit.checking.command import check as check_all
     from quickfit.findings import FixClass
@@ -125,6 +145,7 @@ def check(
         isolated=isolated,
         jobs=jobs,
         stdin_name=stdin_filename,
+        keras3=keras3,
     )
     code = 0
 

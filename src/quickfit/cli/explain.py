@@ -1,9 +1,10 @@
-"""`quickfit explain CAUSE`: the page of a cause, or the list of all of them."""
+"""`quickfit explain CAUSE`: the page of a cause, or the list; `--schema`: that of our JSON."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,18 +19,58 @@ if TYPE_CHECKING:
 MIN_LIKENESS = 0.5
 
 
+def _causes_beginning(word: str) -> list[str]:
+    from quickfit.causes import catalogue
+
+    return [name for name in catalogue() if name.startswith(word)]
+
+
+class Schema(StrEnum):
+    """The commands whose JSON has a schema."""
+
+    REPORT = "report"
+    FIX = "fix"
+    CHECK = "check"
+    TUNE = "tune"
+    BENCH = "bench"
+    SHRINK = "shrink"
+    COMPARE = "compare"
+
+
 def explain(
     cause: Annotated[
         str | None,
         typer.Argument(
             help="The name of a cause, as reports print it. Without it, all causes are listed.",
             show_default=False,
+            autocompletion=_causes_beginning,
         ),
     ] = None,
+    schema: Annotated[
+        Schema | None,
+        typer.Option(help="Print the JSON Schema of what a command answers as JSON."),
+    ] = None,
 ) -> None:
-    """Explain a cause: why it is slow, how it shows, what to write instead."""
+    """Explain a cause: why it is slow, how it shows, what to write instead.
+
+    \b
+        quickfit explain                     all causes
+        quickfit explain sequential-map      the page of one
+        quickfit explain --schema report     the JSON Schema of quickfit report --format json
+    """
     from quickfit.causes import catalogue
 
+    if schema is not None:
+        if cause is not None:
+            raise UsageError(
+                f"explain: --schema is about a command, not about a cause.\nReceived: {cause}\n"
+                f"Leave the cause out:\n    quickfit explain --schema {schema.value}"
+            )
+        from importlib import resources
+
+        file = resources.files("quickfit.report").joinpath(f"schemas/{schema.value}.schema.json")
+        answer_text(file.read_text(encoding="utf-8"))
+        return
     causes = catalogue()
     answer_text(_listing(causes) if cause is None else _page(_named(cause, causes)))
 

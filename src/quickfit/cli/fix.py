@@ -22,6 +22,7 @@ OPTIONS = {
     "--only": True,
     "--accept": True,
     "--budget": True,
+    "--format": True,
     "--apply": False,
     "--diff": False,
     "--force": False,
@@ -43,6 +44,14 @@ class Accept(StrEnum):
 
     EQUIVALENT = "equivalent"
     MAY_CHANGE_RESULTS = "may-change-results"
+
+
+class Format(StrEnum):
+    """How what became of the fixes is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
 
 
 def fix(
@@ -84,6 +93,9 @@ def fix(
         str, typer.Option(metavar="TIME", help="The time for all proofs: 90s, 5m, 1h.")
     ] = "5m",
     trust_script: Annotated[bool, typer.Option("--trust-script", help=TRUST_HELP)] = False,
+    format: Annotated[
+        Format, typer.Option("--format", help="For people, for a comment, or for programs.")
+    ] = Format.TEXT,
     tune: Annotated[
         bool,
         typer.Option(
@@ -133,7 +145,7 @@ def fix(
         return
     request = asked_for(words or [], module, only or [], budget, proves=not no_proof)
     request = dataclasses.replace(request, tunes=tune, trusts_script=trust_script)
-    write.fix(request, asked, out=sys.stdout, err=sys.stderr)
+    write.fix(request, asked, out=sys.stdout, err=sys.stderr, format=format.value)
 
 
 def _check_together(given: Mapping[str, bool], *, forces: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from quickfit import __version__, terminal
+from quickfit.cli.compare import OPTIONS as COMPARE_OPTIONS
+from quickfit.cli.compare import REVISIONS
 from quickfit.cli.fix import OPTIONS as FIX_OPTIONS
 from quickfit.cli.run import OPTIONS as RUN_OPTIONS
 from quickfit.cli.tune import OPTIONS as TUNE_OPTIONS
@@ -25,11 +28,16 @@ from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
-    *("run", "check", "report", "fix", "attach", "explain"),
-    *("bench", "pack", "tune", "shrink", "demo"),
+    *("run", "check", "report", "watch", "fix", "attach", "import", "explain"),
+    *("compare", "export", "bench", "pack", "tune", "shrink", "doctor", "demo"),
 )
 # Commands after whose script everything belongs to the script.
-_SCRIPT_OPTIONS = {"run": RUN_OPTIONS, "fix": FIX_OPTIONS, "tune": TUNE_OPTIONS}
+_SCRIPT_OPTIONS = {
+    "run": RUN_OPTIONS,
+    "fix": FIX_OPTIONS,
+    "tune": TUNE_OPTIONS,
+    "compare": COMPARE_OPTIONS,
+}
 
 
 # What is wrong with the words of a command line. Depending on its version, typer takes the class
@@ -87,12 +95,13 @@ def app() -> typer.Typer:
     commands = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
     )
     commands.callback()(_quickfit)
     for name in COMMANDS:
-        module = importlib.import_module(f"quickfit.cli.{name}")
-        commands.command(name)(getattr(module, name))
+        # A word of Python cannot be the name of a function.
+        own = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"quickfit.cli.{own}")
+        commands.command(name)(getattr(module, own))
     return commands
 
 
@@ -117,13 +126,18 @@ def _quickfit(
         quickfit train.py --epochs 3         the same, for short
         quickfit check train.py              certain mistakes, from its text alone
         quickfit report                      the report of the newest run again
+        quickfit watch                       the same in a browser, while the run goes on
         quickfit fix train.py                make the fix, and prove that it helps
         quickfit attach 4711                 why a run that was started without it stands still
+        quickfit import profile.sqlite       the report of what another profiler recorded
         quickfit explain sequential-map      what a cause means and how to remove it
+        quickfit compare --base HEAD~1 t.py  which part got slower since then, and how surely
+        quickfit export --to perfetto        a run where runs are logged: TensorBoard, MLflow, …
         quickfit bench train.py:make_data    the speed of an input pipeline, stage by stage
         quickfit pack photos/ packed/        image files into records that are read fast
         quickfit tune train.py               batch size, XLA, precision, threads: what gains here
         quickfit shrink model.keras --data d a smaller and faster model, as far as accuracy allows
+        quickfit doctor                      is this machine set up to train fast
         quickfit demo                        the whole story on a small case
 
     The script runs unmodified, with its arguments, stdin, stdout and exit code. Recordings go
@@ -142,7 +156,7 @@ def arranged(args: Sequence[str]) -> list[str]:
         return ["--help"]
     if words[0] not in COMMANDS and _means_run(words[0]):
         words.insert(0, "run")
-    if words[0] in _SCRIPT_OPTIONS and not _names_function(words):
+    if words[0] in _SCRIPT_OPTIONS and not _names_function(words) and not _names_runs(words):
         own = _own_length(words[1:], _SCRIPT_OPTIONS[words[0]]) + 1
         return [*words[:own], "--", *words[own:]] if own < len(words) else words
     if not words[0].startswith("-") and words[0] not in COMMANDS:
@@ -162,6 +176,12 @@ def _names_function(words: list[str]) -> bool:
     own = _own_length(words[1:], _SCRIPT_OPTIONS[words[0]]) + 1
     named = words[own] if own < len(words) else ""
     return words[0] == "tune" and ":" in named and not Path(named).is_file()
+
+
+def _names_runs(words: list[str]) -> bool:
+    """Tell whether recordings are compared: no word then belongs to a script."""
+    options = [word.partition("=")[0] for word in words[1:]]
+    return words[0] == "compare" and not any(option in REVISIONS for option in options)
 
 
 def _own_length(words: list[str], options: dict[str, bool]) -> int:

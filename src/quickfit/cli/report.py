@@ -25,7 +25,7 @@ HTML_HELP = (
     "Write the report as one page that opens in any browser, needs no network and can be sent"
     " around. It shows lines of your source."
 )
-FORCE_HELP = "Replace what is at --html even if it is not a page of quickfit."
+FORCE_HELP = "Replace what is there even if it is no page or report of quickfit."
 
 
 def report(
@@ -50,9 +50,10 @@ def report(
 ) -> None:
     """Print the report of a recording again, or write it as a page."""
     from quickfit import diagnosis
+    from quickfit.recording.folder import newest_run
     from quickfit.report import dumps, to_markdown, write_report
 
-    chosen = run or _announced(newest_run(Path(".quickfit") / "runs"))
+    chosen = run or announced(newest_run(Path(".quickfit") / "runs"))
     if html is not None:
         from quickfit.report.page import check_page_file, write_page
 
@@ -77,27 +78,8 @@ def report(
     answer(write)
 
 
-def newest_run(runs: Path) -> Path:
-    """Return the run that was recorded last.
-
-    Raises:
-        UsageError: there is none.
-    """
-    from quickfit.recording.schema import RUN_SUFFIX
-
-    found = [folder for folder in runs.glob(f"*{RUN_SUFFIX}") if folder.is_dir()]
-    if not found:
-        raise UsageError(
-            f"{runs}: there is no recording here to report on.\n"
-            "Record one first, or name the one you mean:\n"
-            "    quickfit run train.py\n"
-            "    quickfit report FOLDER.qfrun"
-        )
-    # Runs that started within one tick of the file system are told apart by their names.
-    return max(found, key=lambda folder: (folder.stat().st_mtime_ns, folder.name))
-
-
-def _announced(run: Path) -> Path:
+def announced(run: Path) -> Path:
+    """Say on stderr which run was chosen, and return it."""
     from quickfit.report.text import path
 
     terminal.say(f"newest run: {path(str(run))}")

@@ -24,8 +24,10 @@ OPTIONS = {
     "--on-stuck": True,
     "--on-slowdown": True,
     "--html": True,
+    "--live": False,
     "--force": False,
     "--format": True,
+    "--report-to": True,
     "--log-lines": False,
     "--no-log-lines": False,
     "--help": False,
@@ -38,6 +40,7 @@ class RunFormat(StrEnum):
 
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
+    JSON = "json"
 
 
 def run(
@@ -109,9 +112,25 @@ def run(
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help=HTML_HELP)] = None,
     force: Annotated[bool, typer.Option("--force", help=FORCE_HELP)] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Show the report in a browser while the script runs; the address is printed at"
+            " the start.",
+        ),
+    ] = False,
     format: Annotated[
         RunFormat, typer.Option("--format", help="How the report at the end is written.")
     ] = RunFormat.TERMINAL,
+    report_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report there, not to stderr: a file, or a descriptor such as"
+            " /dev/fd/3. [needed for --format json]",
+        ),
+    ] = None,
 ) -> None:
     """Watch a training script and say what makes it slow.
 
@@ -120,6 +139,8 @@ def run(
         quickfit run -m my_project.train --epochs 3
         quickfit run --steps 200 train.py
         quickfit run --html report.html train.py
+        quickfit run --format json --report-to report.json train.py
+        quickfit run --live train.py
 
     The script keeps its arguments, stdin, stdout, traceback and exit code; everything after
     its name belongs to it. What quickfit says goes to stderr. --steps and --for end the
@@ -145,6 +166,20 @@ def run(
         from quickfit.report.page import check_page_file
 
         check_page_file(html, replaces=force)
+    if report_to is not None:
+        from quickfit.launch.report_file import check_report_file
+
+        check_report_file(report_to, replaces=force)
+    elif format == RunFormat.JSON:
+        raise UsageError(
+            "run: --format json needs a place of its own: stdout is the script's, and stderr has"
+            " its messages.\nName a file or a descriptor:\n"
+            "    quickfit run --format json --report-to report.json train.py"
+        )
+    if live:
+        from quickfit.launch.live import check_installed
+
+        check_installed("run --live")
     if turbo and memory:
         raise UsageError(
             "run: --turbo and --memory exclude each other: with --memory steps are slow.\n"
@@ -159,8 +194,9 @@ def run(
         log_lines=log_lines,
         memory=memory,
         turbo=turbo,
+        live=live,
         watching=Watching(limit_s, on_stuck, on_slowdown),
-        form=ReportForm(html, replaces=force, is_markdown=format == RunFormat.MARKDOWN),
+        form=ReportForm(html, replaces=force, format=format.value, file=report_to),
     )
 
 

@@ -46,6 +46,7 @@ class Format(StrEnum):
     """How the answer is written."""
 
     TEXT = "text"
+    MARKDOWN = "markdown"
     JSON = "json"
 
 
@@ -127,7 +128,7 @@ def tune(
         ),
     ] = None,
     shape: Annotated[
-        Format, typer.Option("--format", help="A table, or JSON for a program.")
+        Format, typer.Option("--format", help="For people, for a comment, or for programs.")
     ] = Format.TEXT,
     apply: Annotated[
         bool, typer.Option("--apply", help="Of a script: write what was proven, as `fix` does.")
@@ -265,7 +266,7 @@ def _tune_script(
         tries=frozenset(one.value for one in asked.also),
         only=frozenset(one.value for one in asked.only),
         steps_left=asked.steps_left,
-        as_json=asked.shape is Format.JSON,
+        format=asked.shape.value,
         trusts_script=asked.trusts_script,
     )
     wanted = write.Asked(applies=applies, prints_patch=prints, accepted=accepted)
@@ -304,6 +305,10 @@ def _tune_function(name: str, asked: Asked) -> None:
         ticker.clear()
     if asked.shape is Format.JSON:
         answer_json(advice.as_json())
+    elif asked.shape is Format.MARKDOWN:
+        from quickfit.fixing.to_markdown import advice_markdown
+
+        answer_text(advice_markdown(advice))
     else:
         answer_text(f"{_shown(advice)}\n", painted=terminal.wants_color(sys.stdout))
     if advice.is_interrupted:

@@ -52,6 +52,21 @@ def never_runs(program: Program, module: Module, node: ast.AST) -> bool:
     return any(value is not None and value != wanted for value, wanted in found)
 
 
+def dead_lines(module: Module) -> list[tuple[int, int]]:
+    """Return the first and last lines of code that is never come to: behind a `return`, `if 0:`.
+
+    The cells of a notebook are run one by one, whatever ended the one before.
+    """
+    found: list[list[ast.stmt]] = []
+    for end in module.all(ast.Return, ast.Raise, ast.Continue, ast.Break):
+        if not module.path.endswith(".ipynb") or module.function(end) is not None:
+            block = module.block(end)
+            found.append(block[block.index(end) + 1 :])
+    settled = [c for c in module.all(ast.If, ast.While) if isinstance(c.test, ast.Constant)]
+    found += [c.orelse if c.test.value else c.body for c in settled]  # type: ignore[attr-defined]
+    return [(block[0].lineno, block[-1].end_lineno or 0) for block in found if block]
+
+
 def is_for_looking(program: Program, module: Module, node: ast.AST, depth: int = MAX_DEPTH) -> bool:
     """Tell whether code may run only where somebody looks into the program: `if debug:`.
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.code.module import Module
-from quickfit.code.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS
+from quickfit.code.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, name_of
 
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.expr
 _SCOPES = (*FUNCTIONS, ast.Module, ast.ClassDef, *COMPREHENSIONS)
 _WITHS = (ast.With, ast.AsyncWith)
 Block = tuple[ast.AST, str]
+# Functions and calls of them: more say nothing about one name.
+MAX_FOLLOWED = 20
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Bindings:
         self._of: dict[ast.AST, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
         self._globals: dict[ast.AST, set[str]] = defaultdict(set)
         self._blocks: dict[tuple[ast.AST, ast.AST], tuple[Block, ...]] = {}
+        self._read: dict[str, list[ast.Name]] | None = None
         for node in module.all(ast.Global):
             self._globals[self.scope(node)].update(node.names)
         for statement in _binding_nodes(module):
@@ -94,13 +97,55 @@ class Bindings:
                 here = [b for b in found if self._is_here(b, scope)]
                 # What a function does to a name of the module may hold anywhere.
                 away = [b for b in found if b not in here]
-                seen = self._reaching(use, here, scope) if is_own else self.at_end(here, scope)
-                return seen + away
+                if is_own:
+                    return self._reaching(use, here, scope) + away
+                return self._when_called(use, here, scope) + away
             if scope is self.module.tree:
                 return []
             # A comprehension is run at once, where it stands.
             is_own = is_own and isinstance(scope, COMPREHENSIONS)
             scope = self.scope(scope)
+
+    def _when_called(self, use: ast.AST, bindings: list[Binding], scope: ast.AST) -> list[Binding]:
+        """Return what may hold inside a function whenever it runs, as far as its calls are seen."""
+        end = self.at_end(bindings, scope)
+        if scope is not self.module.tree or len(bindings) < 2:
+            return end
+        places = self._places_of_calls(use)
+        if not places:
+            return end
+        found = [b for place in places for b in self._reaching(place, bindings, scope)]
+        return list(dict.fromkeys(found)) or end
+
+    def _places_of_calls(self, use: ast.AST) -> list[ast.AST]:
+        """Return where the module itself runs the function around a node; none: nobody can say."""
+        places: list[ast.AST] = []
+        waiting, seen = [use], set()
+        while waiting:
+            function = self.module.function(waiting.pop())
+            if function is None or function in seen:
+                continue
+            seen.add(function)
+            is_method = isinstance(self.module.parents.get(function), ast.ClassDef)
+            if isinstance(function, ast.Lambda) or is_method or len(seen) > MAX_FOLLOWED:
+                return []
+            for name in self._reads(function.name):
+                above = self.module.parents[name]
+                if self.module.function(name) is not None:
+                    waiting.append(name)
+                elif isinstance(above, ast.Call) and above.func is name:
+                    places.append(name)
+                else:
+                    return []  # handed to something that runs it later
+        return places if len(places) <= MAX_FOLLOWED else []
+
+    def _reads(self, name: str) -> list[ast.Name]:
+        if self._read is None:
+            self._read = defaultdict(list)
+            for node in self.module.all(ast.Name):
+                if isinstance(node.ctx, ast.Load):
+                    self._read[node.id].append(node)
+        return self._read.get(name, [])
 
     def _is_here(self, binding: Binding, scope: ast.AST) -> bool:
         if binding.kind in ("parameter", "element"):
@@ -143,6 +188,7 @@ class Bindings:
                 return found, binding
             if len(blocks) > 1 and isinstance(blocks[0][0], ast.If):
                 seen.add(blocks[0])
+                seen |= {(blocks[0][0], f) for f in _BRANCHES if ends_all(getattr(blocks[0][0], f))}
                 if {(blocks[0][0], "body"), (blocks[0][0], "orelse")} <= seen and (
                     blocks[1] in chain
                 ):
@@ -150,10 +196,16 @@ class Bindings:
         return found, None
 
     def _is_excluded(self, binding: Binding, chain: tuple[Block, ...], scope: ast.AST) -> bool:
-        """Tell whether a binding stands in the other branch of an `if` than the use."""
-        own = dict(self.blocks(binding.node, scope))
+        """Tell whether a binding stands in the other branch than the use, or behind it all ends."""
+        blocks = self.blocks(binding.node, scope)
+        own = dict(blocks)
         branches = [(node, field) for node, field in chain if isinstance(node, ast.If)]
-        return any(node in own and own[node] != field for node, field in branches)
+        if any(node in own and own[node] != field for node, field in branches):
+            return True
+        # What is bound in front of a `return` still holds in the `finally` around it.
+        if any(field == "finalbody" for _, field in chain):
+            return False
+        return any(block not in chain and ends_all(getattr(*block)) for block in blocks)
 
     def blocks(self, node: ast.AST, scope: ast.AST) -> tuple[Block, ...]:
         """Return the blocks of statements around a node, innermost first, up to its scope."""
@@ -273,6 +325,21 @@ def _is_inside(scope: ast.AST, child: ast.AST) -> bool:
     if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return child in scope.body
     return True  # of a comprehension
+
+
+_BRANCHES = ("body", "orelse")
+_EXITS = ("exit", "_exit", "quit")
+
+
+def ends_all(block: object) -> bool:
+    """Tell whether code behind a block is never come to from it: it ends by `return`, `raise`."""
+    last = block[-1] if isinstance(block, list) and block else None
+    if isinstance(last, ast.Return | ast.Raise):
+        return True
+    if isinstance(last, ast.If):
+        return ends_all(last.body) and ends_all(last.orelse)
+    call = last.value if isinstance(last, ast.Expr) else None
+    return isinstance(call, ast.Call) and name_of(call.func) in _EXITS
 
 
 _LEAVES = (ast.Continue, ast.Break, ast.Return, ast.Raise)

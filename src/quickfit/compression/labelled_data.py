@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.compression.calibration import (
     ModelInput,
     Samples,
@@ -20,6 +19,7 @@ from quickfit.compression.calibration import (
 )
 from quickfit.compression.graph import Graph, graph_of
 from quickfit.errors import UsageError
+from quickfit.machine import free_memory_bytes
 
 # Arrays and data are `Any`: numbers of every type, in everybody's structures.
 

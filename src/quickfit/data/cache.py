@@ -16,13 +16,13 @@ import numpy as np
 import psutil
 
 from quickfit import terminal, units
-from quickfit.capacity import free_memory_bytes
 from quickfit.data.epoch_order import EpochOrder, Indices, Positions
 from quickfit.data.faults import ImageFaults
 from quickfit.data.graph import Dataset, Tensor, tensor_from_python, without_autograph
 from quickfit.data.options import PipelineOptions
 from quickfit.data.pixels import Pixels, Shape, empty_batch
 from quickfit.errors import PipelineError, UsageError
+from quickfit.machine import free_memory_bytes
 
 # The model, its optimizer and the rest of the machine need theirs.
 MEMORY_SHARE = 0.5

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quickfit import terminal
-from quickfit.capacity import whole_cores
 from quickfit.data import sources
 from quickfit.data.cache import CachePlace, ImageCache, cached_batches, find_cache_place, new_shelf
 from quickfit.data.entries import NO_LABEL, Entry, Reason, Rejection, Source, SourceImageError
@@ -37,6 +36,7 @@ from quickfit.data.options import (
     check_split,
 )
 from quickfit.errors import PipelineError, UsageError
+from quickfit.machine import whole_cores
 
 _FORMATS = {
     ".jpg": "JPEG",
@@ -45,6 +45,7 @@ _FORMATS = {
     ".gif": "GIF",
     ".bmp": "BMP",
     ".webp": "WebP",
+    ".avif": "AVIF",
 }
 # A loop of links hides no image: what it leads to is listed already. An image beside class
 # folders has no label to shift; Keras ignores it too.

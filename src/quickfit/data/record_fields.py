@@ -287,7 +287,8 @@ def _is_tensor(record: bytes) -> bool:
 def _is_image(value: bytes) -> bool:
     is_webp = value[:4] == b"RIFF" and value[8:12] == b"WEBP"
     is_bmp = value[:2] == b"BM" and int.from_bytes(value[2:6], "little") == len(value)
-    return is_webp or is_bmp or value.startswith(_IMAGE_STARTS)
+    is_avif = value[4:12] == b"ftypavif"
+    return is_webp or is_bmp or is_avif or value.startswith(_IMAGE_STARTS)
 
 
 def _note_features(seen: dict[str, _SeenField], example: Mapping[str, Any], file: str) -> None:

@@ -46,7 +46,8 @@ class Trial:
         except FileNotFoundError:
             return []
         lines = text[: text.rfind("\n") + 1].splitlines()
-        return [Mark(*map(float, line.split())) for line in lines]
+        times = [map(float, line.split()) for line in lines]
+        return [Mark(*both, done) for done, both in enumerate(times)]
 
     def check_alive(self) -> None:
         """Raise a QuickfitError with its last words if the script has ended."""

@@ -50,6 +50,7 @@ def breakdown(signals: Signals) -> Breakdown | None:
         warmup_steps=steps.warmup,
         parts=parts,
         time_to_first_step_s=_time_to_first_step(signals),
+        where=signals.loop.location,
     )
 
 

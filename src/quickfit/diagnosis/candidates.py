@@ -12,7 +12,7 @@ from quickfit.code.edits import fix_from_change
 from quickfit.diagnosis.reliefs import input_reliefs
 from quickfit.diagnosis.texts import changes_by_text
 from quickfit.errors import FixError, SignalMissing
-from quickfit.findings import Change, Diagnosis, Finding, Severity
+from quickfit.findings import Change, Diagnosis, Finding, Fix, Severity
 from quickfit.recording.reader import Recording
 from quickfit.signals import Signals
 
@@ -127,13 +127,22 @@ def _with_own_edit(
     changes, _ = _all_changes(finding, signals, project, texts)
     if not changes or not all(file in texts for file in changes[0].files):
         return finding
-    fix, advice = fix_from_change(changes[0], texts), finding.fix
+    fix, advice = _in_cells(fix_from_change(changes[0], texts), signals), finding.fix
     if advice is not None:
         # Of one edit the cause may know more to say.
         says_more = fix.note and advice.note.startswith(fix.note)
         note = advice.note if says_more else fix.note
         fix = dataclasses.replace(fix, note=note, short_way=advice.short_way)
     return dataclasses.replace(finding, fix=fix)
+
+
+def _in_cells(fix: Fix, signals: Signals) -> Fix:
+    """Return a fix whose places in a notebook have the names of their cells."""
+    places = [signals.location(hunk.file, hunk.line) for hunk in fix.hunks]
+    cells = [place.cell if place is not None else "" for place in places]
+    named = zip(fix.hunks, cells, strict=True)
+    hunks = tuple(dataclasses.replace(hunk, cell=cell) for hunk, cell in named)
+    return dataclasses.replace(fix, hunks=hunks) if any(cells) else fix
 
 
 def _all_changes(

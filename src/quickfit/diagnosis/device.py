@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from quickfit.findings import DeviceVerdict
+from quickfit.machine.devices import unused_reason
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals import Signals
 
@@ -51,25 +52,13 @@ def _hidden_by_script(machine: tuple[str, ...], seen: tuple[str, ...]) -> Device
 def _unused(
     facts: dict[str, Any], machine: tuple[str, ...], requests: tuple[str, ...]
 ) -> DeviceVerdict:
-    version = facts.get("tensorflow_version") or ""
-    reasons: list[str] = []
-    visible = facts.get("cuda_visible_devices")
-    if visible in ("", "-1"):
-        reasons.append(f"CUDA_VISIBLE_DEVICES is {visible!r}, which hides every GPU")
-        advice = "Start the script without it: env -u CUDA_VISIBLE_DEVICES python …"
-    elif not facts.get("tensorflow_cuda_build") and not facts.get("tensorflow_rocm_build"):
-        reasons.append(f"the installed TensorFlow {version} is built for the CPU only")
-        advice = f"Install the build with CUDA: pip install 'tensorflow[and-cuda]=={version}'"
-    else:
-        reasons.append("TensorFlow has CUDA but cannot open the GPU: driver or libraries")
-        advice = "See why: TF_CPP_MIN_LOG_LEVEL=0 python -c 'import tensorflow as tf;"
-        advice += ' print(tf.config.list_physical_devices("GPU"))\''
+    reason = unused_reason(facts)
     return DeviceVerdict(
         "unused",
         f"{machine[0]} is not used: everything runs on the CPU",
         machine,
-        facts=(*reasons, *requests),
-        advice=advice,
+        facts=(reason.what, *requests),
+        advice=reason.advice,
     )
 
 

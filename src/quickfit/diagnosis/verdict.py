@@ -42,13 +42,16 @@ OUTSIDE = (
 BUSY_SHARE = 0.25
 # A verdict on fewer steps says how many there were.
 FEW_STEPS = 10
+# Where so much more of the time goes than the cause takes by itself, a gain needs a word.
+MIN_MORE = 0.03
 # Start-up that takes half of a run is worth a word; training longer does not pay it again.
 START_UP_SHARE = 0.5
 
 ENDING = (
     "Shutting iterators down is TensorFlow's own work, not a mistake in the script: at the end of"
     " each epoch it waits for a thread of the ended iterator. Longer epochs,"
-    " or `.repeat()` with steps_per_epoch (one iterator for all epochs), wait less often."
+    " or `.repeat()` with steps_per_epoch (one iterator for all epochs), wait less often;"
+    " `quickfit run --turbo` has another thread wait."
 )
 # A step this short is mostly the framework's own work, whatever the model.
 SHORT_STEP_S = 0.003
@@ -95,6 +98,9 @@ def verdict(
     if slower:
         return Verdict("inconclusive", slower, notes=(busy,) if busy else ())
     said = _without_findings(signals, parts, all_notes)
+    if ENDING not in said.advice:
+        all_notes = (*all_notes, *_long_endings(signals))
+        said = dataclasses.replace(said, notes=all_notes)
     if reported:
         # The machine is the verdict only where nothing in the script explains the time.
         gain = units.factor(reported[0].gain.likely)
@@ -161,9 +167,10 @@ def _headline(first: Finding) -> str:
     if first.is_general:
         most = f"the training is {units.factor(first.gain.high)} as fast at most"
         return f"{text}{_at(first)}; without it {most}"
-    return (
-        f"{text}; the first fix makes the training about {units.factor(first.gain.likely)} as fast"
-    )
+    more = first.gone_share - first.cost_share >= MIN_MORE
+    others = ", as other parts get shorter with it" if more else ""
+    likely = units.factor(first.gain.likely)
+    return f"{text}; the first fix makes the training about {likely} as fast{others}"
 
 
 def _at(finding: Finding) -> str:
@@ -288,7 +295,9 @@ def _start_up(signals: Signals) -> str:
         f"{_START_WORDS.get(name, name)} {units.seconds(s)}" for name, s in largest if s > 0
     )
     share = units.share(total_s / root.seconds)
-    return f". Start-up was {share} of this run of {units.seconds(root.seconds)}: {named}"
+    is_running = run_outcome(signals.recording).text == "running"
+    of = "the first {}" if is_running else "this run of {}"
+    return f". Start-up was {share} of {of.format(units.seconds(root.seconds))}: {named}"
 
 
 _START_WORDS = {

@@ -1,5 +1,6 @@
 """What a diagnosis is made of: plain frozen records that every report draws from."""
 
+from quickfit.findings._comparison import ComparedNode, ComparedSide, Comparison, Interval
 from quickfit.findings._details import (
     Excerpt,
     Mark,
@@ -45,6 +46,10 @@ from quickfit.findings._records import (
 )
 
 __all__ = [
+    "ComparedNode",
+    "ComparedSide",
+    "Comparison",
+    "Interval",
     "MIN_GAIN",
     "OF_THE_RUN",
     "AccountNode",

@@ -46,7 +46,7 @@ class Severity(StrEnum):
 class Location:
     """A place in the user's source, and the text of that line as it was when it ran.
 
-    `cell` is what a notebook calls the place, such as `In [3]`; its file is nobody's.
+    `cell` is the cell of a notebook, such as `cell 3`; its file is one that Python made up.
     """
 
     file: str
@@ -57,8 +57,10 @@ class Location:
 
     @property
     def short(self) -> str:
-        """The place as one says it: `train.py:41`."""
-        return f"{self.cell or os.path.basename(self.file)}:{self.line}"
+        """The place as one says it: `train.py:41`, or `cell 3, line 2`."""
+        if self.cell:
+            return f"{self.cell}, line {self.line}"
+        return f"{os.path.basename(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,16 @@ class Exhaustion:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Neighbouring lines of one file, as they are and as they become; one of them may be empty."""
+    """Neighbouring lines of one file, as they are and as they become; one of them may be empty.
+
+    `cell` is the cell of a notebook, such as `cell 3`; its file is one that Python made up.
+    """
 
     file: str
     line: int
     before: str
     after: str
+    cell: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,6 +213,11 @@ class Finding:
     is_outside_training: bool = False
 
     @property
+    def gone_share(self) -> float:
+        """The share of the time that is likely gone without it: what else gets shorter, too."""
+        return max(self.cost_share, 1 - 1 / self.gain.likely if self.gain.likely else 0.0)
+
+    @property
     def is_of_run(self) -> bool:
         """Whether its cost and gain are shares of the whole run, not of the training."""
         return self.is_outside_training or not OF_THE_RUN.isdisjoint(self.claims)
@@ -259,7 +270,7 @@ class BreakdownPart:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the time of the observed training steps went."""
+    """Where the time of the observed training steps went; `where` is the loop they belong to."""
 
     steps: int
     step_s: float
@@ -267,6 +278,7 @@ class Breakdown:
     warmup_steps: int
     parts: tuple[BreakdownPart, ...]
     time_to_first_step_s: float | None = None
+    where: Location | None = None
 
 
 @dataclass(frozen=True)
@@ -352,8 +364,9 @@ class TurboPlace:
 class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
-    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
-    `--memory`, `memory`. `details` are there where they were asked for: a page draws them.
+    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps`, of a run with
+    `--memory` `memory`, and of an imported profile `profile`. `details` are there where they were
+    asked for: a page draws them.
     """
 
     run: str
@@ -534,6 +547,7 @@ class Effect(StrEnum):
     CRASHES = "crashes"
     HANGS = "hangs"
     WRONG = "wrong-results"
+    WORSE = "learns-worse"
     SLOW = "slow"
 
 

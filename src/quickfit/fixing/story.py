@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TextIO
 
 from quickfit import terminal, trust
-from quickfit.capacity import free_memory_bytes
 from quickfit.causes import catalogue
 from quickfit.code.edits import is_in_conflict
 from quickfit.code.file_changes import check_inside
@@ -37,6 +36,7 @@ from quickfit.lab.statistics import MIN_GAIN
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.place import launch_facts
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 from quickfit.recording import folder as folders
 from quickfit.recording.reader import Recording, read
 from quickfit.recording.taking import take

@@ -104,12 +104,7 @@ def _write_advice(one: Unrecognised, story: Story, console: Console) -> None:
     finding = one.finding
     where = f" at {finding.where.short}" if finding.where else ""
     console.print(f"\n{finding.cause}{where}: no edit was made", style="bold")
-    changed = finding.where is not None and finding.where.file in story.sources.changed
-    why = "the file has changed since the run" if changed else one.why
-    why = why or "the code was not recognised with certainty; this is what to do"
-    if finding.is_of_machine:
-        why = "this is not the script's doing; nothing in it can be changed"
-    console.print(why)
+    console.print(why_no_edit(one, story))
     fix = finding.fix
     if fix is None:
         return
@@ -117,6 +112,16 @@ def _write_advice(one: Unrecognised, story: Story, console: Console) -> None:
     if not finding.is_of_machine:  # what is done about a machine is no code
         for line in (fix.after or fix.example).splitlines():
             console.print(f"    {line}", soft_wrap=True)
+
+
+def why_no_edit(one: Unrecognised, story: Story) -> str:
+    """Say why a finding has no edit."""
+    finding = one.finding
+    if finding.is_of_machine:
+        return "this is not the script's doing; nothing in it can be changed"
+    if finding.where is not None and finding.where.file in story.sources.changed:
+        return "the file has changed since the run"
+    return one.why or "the code was not recognised with certainty; this is what to do"
 
 
 def _write_end(story: Story, console: Console) -> None:

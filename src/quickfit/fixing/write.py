@@ -74,25 +74,35 @@ class Asked:
             )
 
 
-def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO) -> None:
-    """Prove fixes, show them, and write those that are asked for.
+def fix(request: Request, asked: Asked, *, out: TextIO, err: TextIO, format: str = "text") -> None:
+    """Prove fixes, show them as `text`, `markdown` or `json`, and write those that are asked for.
 
     Raises:
         FixError: a fix cannot be made, proven or written.
         UsageError: what is asked for makes no sense together.
         KeyboardInterrupt: it was interrupted; what is known was shown.
     """
-    from quickfit.fixing.to_terminal import write_story
-
-    asked.check("fix")
+    asked.check("fix", as_json=format == "json")
     if request.tunes:
         asked.say_limits(err)
     if asked.applies:
         request = replace(request, prefers=FREE | {FixClass(one) for one in asked.accepted})
     story = told(request, err)
     shown = err if asked.prints_patch else out
-    write_story(story, shown, color=wants_color(shown))
-    settle(story, asked, out=out)
+    if format == "json":
+        from quickfit.fixing.to_json import story_json
+
+        terminal.write(out, story_json(story))
+    elif format == "markdown":
+        from quickfit.fixing.to_markdown import story_markdown
+
+        terminal.write(shown, story_markdown(story))
+    else:
+        from quickfit.fixing.to_terminal import write_story
+
+        write_story(story, shown, color=wants_color(shown))
+    # What follows is for the person at the terminal, not for whoever reads the answer.
+    settle(story, asked, out=out if format == "text" or asked.prints_patch else err)
 
 
 def settle(story: Story, asked: Asked, *, out: TextIO) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.errors import FixError
 from quickfit.lab.script_trial import MEMORY_SHARE, Trial, started
 from quickfit.launch.place import Place, run_facts
 from quickfit.launch.quiet import QuietWatch
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
@@ -56,6 +56,8 @@ def observe(
     cwd: Path,
     tell: Callable[[str], None] = lambda text: None,
     trusts_script: bool = False,
+    texts: Mapping[str, bytes] | None = None,
+    enough_s: float = ENOUGH_S,
     is_decided: Callable[[Path], bool] = lambda recording: True,
 ) -> Observed:
     """Run a script without harm to anything, until enough was seen, it ends, or stands still.
@@ -66,16 +68,19 @@ def observe(
         cwd: where the user runs it.
         tell: called with how far it is.
         trusts_script: run it also where only Python guards the user's files.
+        texts: edited files, by their paths.
+        enough_s: seconds of training after which enough was seen, if there were steps enough.
         is_decided: tells whether what was recorded so far says what the script suffers from.
 
     Raises:
         FixError: it cannot be tried safely.
     """
     began_s = time.monotonic()
-    with started(target, folder, cwd=cwd, trusts_script=trusts_script) as trial:
+    with started(target, folder, cwd=cwd, texts=texts, trusts_script=trusts_script) as trial:
         place = Place(trial.recording, trial.recording, run_facts(target, cwd))
         place.note()
-        first_s = _watch(trial, place, tell, is_decided)
+        is_enough = _Enough(enough_s, is_decided)
+        first_s = _watch(trial, place, tell, is_enough)
         failure = trial.failure() or _silence(place)
         exit_code = trial.keeper.poll()
         place.note(exit_code=exit_code, confinement=trial.confinement)
@@ -96,10 +101,10 @@ def _silence(place: Place) -> str:
 
 
 def _watch(
-    trial: Trial, place: Place, tell: Callable[[str], None], is_decided: Callable[[Path], bool]
+    trial: Trial, place: Place, tell: Callable[[str], None], is_enough: _Enough
 ) -> float | None:
     """Wait until enough was seen; return when the first step was."""
-    began_s, first_s, look_s = time.monotonic(), None, 0.0
+    began_s, first_s = time.monotonic(), None
     quiet: QuietWatch | None = None
     limit = MEMORY_SHARE * free_memory_bytes()
     while not trial.has_ended:
@@ -118,12 +123,29 @@ def _watch(
             first_s = now_s
         if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):
             break
-        if first_s is not None and now_s >= look_s and _is_enough(now_s - first_s, steps):
-            if now_s - first_s > UNDECIDED_S or is_decided(trial.recording):
-                break
-            look_s = now_s + LOOK_S
+        if first_s is not None and is_enough.by(trial, now_s - first_s, steps):
+            break
     return first_s if first_s is not None or not trial.steps() else time.monotonic()
 
 
-def _is_enough(seconds: float, steps: int) -> bool:
-    return (seconds > ENOUGH_S and steps >= ENOUGH_STEPS) or seconds > LONGEST_S
+@dataclass
+class _Enough:
+    """Tells when enough was seen: some seconds, some steps, and steps that say something.
+
+    Args:
+        seconds: of training, at least.
+        is_decided: looks at what was recorded so far.
+        look_s: when that is looked at next.
+    """
+
+    seconds: float
+    is_decided: Callable[[Path], bool]
+    look_s: float = 0.0
+
+    def by(self, trial: Trial, seconds: float, steps: int) -> bool:
+        """Tell whether so many seconds and steps are enough."""
+        is_seen = (seconds > self.seconds and steps >= ENOUGH_STEPS) or seconds > LONGEST_S
+        if not is_seen or seconds < self.look_s:
+            return False
+        self.look_s = seconds + LOOK_S
+        return seconds > UNDECIDED_S or self.is_decided(trial.recording)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.findings import Change, FixClass, Gain
 from quickfit.lab.budget import Budget
 from quickfit.lab.results import Answer, Results, are_equal, judge, read_results
@@ -28,6 +27,7 @@ from quickfit.lab.script_pair import (
 from quickfit.lab.script_trial import CUT_BY_BUDGET, MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import Measured, interval
 from quickfit.lab.verdict import Outcome, judge_gain
+from quickfit.machine import free_memory_bytes
 
 TIME_IS_UP = "not tried: the time is used up; give more with --budget"
 
@@ -114,32 +114,36 @@ class Prover:
             settled: called with the number of each claim and its outcome, once that is known.
         """
         outcomes: dict[int, Outcome] = {}
+        for group in self._groups(claims):
+            for number, outcome in self._prove_group({n: claims[n] for n in group}):
+                outcomes[number] = outcome
+                settled(number, outcome)
+        return [outcomes[number] for number in range(len(claims))]
+
+    def _prove_group(self, claims: Mapping[int, Claim]) -> Iterator[tuple[int, Outcome]]:
+        """Compare the results of some claims, then measure those that are left, in turns.
+
+        Group by group: where the time does not reach for all, the first ones are proven whole.
+        """
         judged: dict[int, tuple[Claim, Answer, float]] = {}
-
-        def settle(number: int, outcome: Outcome) -> None:
-            outcomes[number] = outcome
-            settled(number, outcome)
-
-        for number, claim in enumerate(claims):
+        for number, claim in claims.items():
             began_s = time.monotonic()
             outcome, answer = self._compare(claim)
             took_s = time.monotonic() - began_s
             if outcome is not None:
-                settle(number, replace(outcome, took_s=took_s))
+                yield number, replace(outcome, took_s=took_s)
             elif answer.kind is not None:
                 own = replace(claim, change=replace(claim.change, kind=answer.kind))
                 judged[number] = (own, answer, took_s)
-        for group in self._groups(judged):
-            for number, outcome in self._measure({n: judged[n] for n in group}):
-                settle(number, outcome)
-        return [outcomes[number] for number in range(len(claims))]
+        if judged:
+            yield from self._measure(judged)
 
-    def _groups(self, judged: Mapping[int, tuple[Claim, Answer, float]]) -> list[list[int]]:
+    def _groups(self, claims: Sequence[Claim]) -> list[list[int]]:
         """Return the claims that can be measured in one round each: same base, same scope."""
         groups: list[list[int]] = []
-        for number, (claim, _, _) in judged.items():
+        for number, claim in enumerate(claims):
             for group in groups:
-                other = judged[group[0]][0]
+                other = claims[group[0]]
                 is_alike = (other.scope, other.base) == (claim.scope, claim.base)
                 if is_alike and len(group) < self._setting.together:
                     group.append(number)
@@ -258,7 +262,7 @@ class Prover:
     def _end_equal(self, trials: Sequence[Trial]) -> None:
         """End two trials whose first steps are equal bit by bit: more of them add nothing."""
         first, second = (read_results(trial.scratch) for trial in trials)
-        steps = min(first.last_weights, second.last_weights)
+        steps = min(first.last_step, second.last_step)
         if steps >= RESULT_STEPS and are_equal(first, second) and not _has_failed(trials):
             for trial in trials:
                 trial.end_well()

@@ -12,12 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from quickfit.capacity import free_memory_bytes
 from quickfit.findings import OF_THE_RUN
 from quickfit.lab.script_trial import CUT_BY_BUDGET, MEMORY_SHARE, Trial, started
 from quickfit.lab.statistics import OwnTime, Window, window
 from quickfit.lab.turns import turn_order
 from quickfit.launch.target import Target
+from quickfit.machine import free_memory_bytes
 from quickfit.recording.reader import Recording
 
 # The first steps after the start fill buffers and find the number of threads.

@@ -4,8 +4,8 @@ A machine's load changes from second to second. Two programs that are measured o
 other meet different machines; two that take turns every second meet the same one. A program
 is stopped and continued as a process group, so that its threads and children pause with it.
 
-A program leaves one `Mark` per step. Only steps that begin and end inside one of its own
-blocks count, and the first moments of a block do not: caches are cold then.
+A program leaves a `Mark` at every step, or now and then. Only steps that begin and end inside one
+of its own blocks count, and the first moments of a block do not: caches are cold then.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from quickfit.lab.statistics import SETTLE_S
 
 @dataclass(frozen=True)
 class Mark:
-    """The end of one step: monotonic time, and CPU time of the process so far."""
+    """The end of a step: monotonic time, CPU time of the process so far, and steps so far."""
 
     at_s: float
     cpu_s: float
+    done: int
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,19 @@ class Pace:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two programs side by side; `ratios` is one speed-up per round of blocks."""
+    """Two programs side by side.
+
+    Args:
+        first: the pace of one.
+        second: the pace of the other.
+        ratios: one speed-up per round of blocks.
+        empty: in how many blocks of each there was no whole step.
+    """
 
     first: Pace
     second: Pace
     ratios: tuple[float, ...]
+    empty: tuple[int, int] = (0, 0)
 
     @property
     def speed_up(self) -> float:
@@ -68,7 +77,8 @@ class Comparison:
 
     def swapped(self) -> Comparison:
         """Return the same measurement told with the second program as the first."""
-        return Comparison(self.second, self.first, tuple(1 / ratio for ratio in self.ratios))
+        ratios = tuple(1 / ratio for ratio in self.ratios)
+        return Comparison(self.second, self.first, ratios, self.empty[::-1])
 
 
 class Pausable(Protocol):
@@ -94,20 +104,46 @@ def turn_order(count: int, number: int) -> list[int]:
     return order if number % 2 == 0 else order[::-1]
 
 
+def order_beside(count: int, number: int) -> list[tuple[int, bool]]:
+    """Return the order of a round in which everybody has its turn next to one of the baseline.
+
+        baseline, A, B, baseline, C, D, baseline
+
+    A turn is a place and whether it is one of the baseline; the one at place n is next to the
+    baseline's turn at place (n + 1) // 2.
+    """
+    order: list[tuple[int, bool]] = []
+    for place in range(count):
+        if place % 2 == 0:
+            order.append((place // 2, True))
+        order.append((place, False))
+    if count % 2 == 0:
+        order.append((count // 2, True))
+    return [order[place] for place in turn_order(len(order), number)]
+
+
 def interleave(
     turns: Mapping[_Key, Callable[[], _Answer]],
     *,
     rounds: int,
     tell: Callable[[int], None] = lambda number: None,
+    has_time: Callable[[int], bool] = lambda number: True,
 ) -> dict[_Key, list[_Answer]]:
     """Ask each for its turn, round by round; return the answers of each, in order.
 
-    It is for what runs on command and rests in between; for what runs on, see `take_turns`. `tell`
-    is called with the number of each round as it begins.
+    It is for what runs on command and rests in between; for what runs on, see `take_turns`.
+
+    Args:
+        turns: by name.
+        rounds: how many, at most.
+        tell: called with the number of each round as it begins, from 1 on.
+        has_time: called with it before that; the rounds end where there is none.
     """
     names = list(turns)
     answers: dict[_Key, list[_Answer]] = {name: [] for name in names}
     for number in range(rounds):
+        if not has_time(number + 1):
+            break
         tell(number + 1)
         for who in turn_order(len(names), number):
             answers[names[who]].append(turns[names[who]]())
@@ -149,16 +185,17 @@ def compare(blocks: Sequence[Block], marks: tuple[Sequence[Mark], Sequence[Mark]
         for first, second in zip(*spans, strict=True)
         if first.steps and second.steps
     ]
-    return Comparison(_together(spans[0]), _together(spans[1]), tuple(ratios))
+    empty = [sum(not span.steps for span in side) for side in spans]
+    return Comparison(_together(spans[0]), _together(spans[1]), tuple(ratios), (empty[0], empty[1]))
 
 
 def _span(block: Block, marks: Iterable[Mark]) -> Pace:
     """Return the pace between the first and the last mark of a block."""
     inside = [m for m in marks if block.begin_s + SETTLE_S <= m.at_s <= block.end_s]
-    steps = len(inside) - 1
-    if steps < 1:
+    if not inside or inside[-1].done == inside[0].done:
         return Pace(0, 0.0, 0.0)
     first, last = inside[0], inside[-1]
+    steps = last.done - first.done
     return Pace(steps, (last.at_s - first.at_s) / steps, (last.cpu_s - first.cpu_s) / steps)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from quickfit.findings import MIN_GAIN, Change, FixClass, Gain
-from quickfit.lab.statistics import MIN_SPREAD, Measured, interval
+from quickfit.lab.statistics import Measured, interval
 
 # Student's t by the number of pairs; one-sided errors of 1, 1.5, 2, 2.5 and 2.5 %.
 _LOOKS = {2: 31.821, 3: 5.643, 4: 3.482, 5: 2.776, 6: 2.571}
@@ -62,12 +62,12 @@ def judge_gain(ratios: Sequence[float], *, widened: float = 1.0) -> Verdict:
         kind = VerdictKind.NO_GAIN if is_no_gain else VerdictKind.NOT_DECIDED
         why = _less() if is_no_gain else f"{used_up}; give more with --budget"
         return Verdict(kind, is_open=True, why=why)
-    mean = interval(ratios).mean
-    if _lower_bound(ratios, widened) >= MIN_GAIN:
+    found = looked_interval(ratios, widened=widened)
+    if found.low >= MIN_GAIN:
         return Verdict(VerdictKind.ACCEPTED, is_open=False)
-    if mean < MIN_GAIN:
+    if found.mean < MIN_GAIN:
         # Two pairs that are no faster: a third will not make it so.
-        is_open = len(ratios) == MIN_PAIRS and mean > 1.0
+        is_open = len(ratios) == MIN_PAIRS and found.mean > 1.0
         if statistics.stdev(map(math.log, ratios)) > NOISY:
             why = "inconclusive: the pairs differ too much; a quieter machine would tell"
             return Verdict(VerdictKind.NOT_DECIDED, is_open=is_open, why=why)
@@ -82,12 +82,14 @@ def _less() -> str:
     return f"gains less than {MIN_GAIN:g}×"
 
 
-def _lower_bound(ratios: Sequence[float], widened: float) -> float:
-    """Return the least gain that so many pairs allow, at this look's share of the error."""
-    logs = [math.log(ratio) for ratio in ratios]
-    spread = max(statistics.stdev(logs), MIN_SPREAD)
-    t = _LOOKS[min(len(logs), MOST_PAIRS)]
-    return math.exp(statistics.fmean(logs) - widened * t * spread / math.sqrt(len(logs)))
+def looked_interval(ratios: Sequence[float], *, widened: float = 1.0) -> Measured:
+    """Return the interval of ratios that may be looked at after every pair.
+
+    Args:
+        ratios: one per pair, at least `MIN_PAIRS`.
+        widened: a factor on the width, for pairs that were not measured in turns.
+    """
+    return interval(ratios, widened=widened, t=_LOOKS[min(len(ratios), MOST_PAIRS)])
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from quickfit.launch.child import (
 from quickfit.launch.descendants import Leftovers, adopt_orphans, descendants
 from quickfit.launch.follow import Follower
 from quickfit.launch.interpreter import dropped_flags
+from quickfit.launch.live import LivePage
 from quickfit.launch.place import Place, prepare
 from quickfit.launch.process import Ending, ScriptProcess, end_as
 from quickfit.launch.quiet import QuietWatch
@@ -86,6 +87,7 @@ def run(
     log_lines: bool | None = None,
     memory: bool = False,
     turbo: bool = False,
+    live: bool = False,
     watching: Watching | None = None,
     form: verdict.ReportForm | None = None,
 ) -> NoReturn:
@@ -99,6 +101,7 @@ def run(
         log_lines: read TensorFlow's log on stderr; None: if that is a terminal.
         memory: find the lines that hold more and more memory; steps are slow meanwhile.
         turbo: make it faster while it runs, where every value stays the same.
+        live: show its page while it runs.
         watching: when it is called stuck, and what to run then.
         form: how the report is given.
 
@@ -115,6 +118,7 @@ def run(
         log_lines=log_lines,
         memory=memory,
         turbo=turbo,
+        live=live,
         watching=watching or Watching(),
     )
     ending = Ending(seen.exit_code, seen.signal)
@@ -141,6 +145,7 @@ def observe(
     log_lines: bool | None = None,
     memory: bool = False,
     turbo: bool = False,
+    live: bool = False,
     watching: Watching | None = None,
 ) -> Observation:
     """Do all that `run` does, but print no final report and return how the script ended.
@@ -152,6 +157,8 @@ def observe(
     place = prepare(target, output)
     if flags := dropped_flags():
         say(f"runs the script without {' '.join(flags)}, which would keep quickfit out of it")
+    # Before the script is there: it is none of the processes that the script left behind.
+    page = LivePage(place.working) if live else None
     adopt_orphans(wanted=True)
     spared = {process.pid for process in descendants()}
     with SignalWatch() as signals:
@@ -163,6 +170,8 @@ def observe(
         if relay:
             relay.start()
         place.note(pid=script.pid)
+        if page is not None:
+            page.announce()
         reacted = reaction_in_recording(place.working, script.pid)
         answer = InterruptAnswer(place, reacted=reacted)
         watches: list[Follower | QuietWatch] = []
@@ -181,6 +190,8 @@ def observe(
             relay.close(signals)
         place.settle()
     adopt_orphans(wanted=False)
+    if page is not None:
+        page.end(place.folder)
     return Observation(place.folder, ending.exit_code, ending.signal, answer.is_given)
 
 

@@ -44,14 +44,16 @@ class ReportForm:
 
     Args:
         page: where to write it as a page as well; None for nowhere.
-        replaces: replace what is there, also if it is no page.
-        is_markdown: print it as Markdown.
-        prints: print it; not where that was done already.
+        replaces: replace what is there, also if it is no page and no report.
+        format: `terminal`, `markdown` or `json`.
+        file: where to write it in this format; None for stderr.
+        prints: print or write it; not where that was done already.
     """
 
     page: Path | None = None
     replaces: bool = False
-    is_markdown: bool = False
+    format: str = "terminal"
+    file: Path | None = None
     prints: bool = True
 
 
@@ -65,26 +67,48 @@ def print_report(folder: Path, form: ReportForm | None = None) -> bool:
         from quickfit.diagnosis import diagnose
 
         diagnosis = diagnose(folder, with_details=form.page is not None)
-        text = _WholeText()
-        if form.is_markdown:
-            from quickfit.report.to_markdown import to_markdown
-
-            text.write(f"\n{escape(to_markdown(diagnosis))}")
-        else:
-            from quickfit.report.to_terminal import write_report
-
-            write_report(diagnosis, text)
+        text = _report_text(diagnosis, form)
     except QuickfitError as error:
         say(str(error))
         return False
     except Exception as error:  # noqa: BLE001 - anything: the user's exit code comes first
         _say_bug(error)
         return False
-    if form.prints:
-        write(text.getvalue())  # it opens with an empty line
+    if form.prints and form.file is None:
+        write(text)
+    elif form.prints and form.file is not None:
+        _write_file(text, form.file, replaces=form.replaces)
     if form.page is not None:
         _write_page(diagnosis, form.page, replaces=form.replaces)
     return True
+
+
+def _report_text(diagnosis: Diagnosis, form: ReportForm) -> str:
+    if form.format == "json":
+        from quickfit.report.to_json import dumps
+
+        return f"{dumps(diagnosis)}\n"
+    if form.format == "markdown":
+        from quickfit.report.to_markdown import to_markdown
+
+        # On stderr it opens with an empty line, as that of the terminal does.
+        return ("" if form.file else "\n") + escape(to_markdown(diagnosis))
+    from quickfit.report.to_terminal import write_report
+
+    # A file has no colours and no width of its own.
+    stream = _WholeText() if form.file is None else io.StringIO()
+    write_report(diagnosis, stream)
+    return stream.getvalue()
+
+
+def _write_file(text: str, file: Path, *, replaces: bool) -> None:
+    try:
+        from quickfit.launch.report_file import write_report_file
+
+        write_report_file(text, file, replaces=replaces)
+        say(f"report: {file}")
+    except QuickfitError as error:
+        say(str(error))
 
 
 def _write_page(diagnosis: Diagnosis, file: Path, *, replaces: bool) -> None:

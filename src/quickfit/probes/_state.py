@@ -93,6 +93,8 @@ class State:
     kept: dict[Any, Any] = field(default_factory=dict)
     # Switched by the overhead benchmark; the hooks stay in place and do nothing.
     is_paused: bool = False
+    # Nothing is recorded yet: what is noticed is where datasets and models are made.
+    is_waiting: bool = False
     # Called whenever a thread enters or leaves a loop.
     loops_changed: Callable[[], None] | None = None
     # Called after every `fit`: a script that watches itself reports then.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from quickfit.machine.devices import machine_facts
+from quickfit.machine.frameworks import tensorflow_facts
 from quickfit.probes._guard import guarded
 from quickfit.probes._hooks import wrap_quick
 from quickfit.probes._imports import Patch
@@ -18,9 +18,6 @@ from quickfit.probes._state import Current, State
 from quickfit.probes._system_files import text
 
 OPS = "tensorflow.python.framework.ops"
-_VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
-# PCI classes: VGA controller, 3D controller, processing accelerator.
-_CLASSES = ("0x0300", "0x0302", "0x1200")
 _MAX_REQUESTS = 20
 
 
@@ -71,8 +68,8 @@ def read_once(state: State) -> None:
     if not state.loops or state.kept.get("devices"):
         return
     state.kept["devices"] = True
-    _put(state, "machine_accelerators", [*pci_accelerators(Path("/sys")), *_nvml_names()])
-    _put(state, "cuda_visible_devices", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    for name, value in machine_facts(read=text).items():
+        _put(state, name, value)
     _read_tensorflow(state)
 
 
@@ -84,47 +81,9 @@ def _read_tensorflow(state: State) -> None:
     tensorflow: Any = sys.modules.get("tensorflow")
     if tensorflow is None:
         return
-    devices = tensorflow.config.list_physical_devices()
-    _put(state, "tensorflow_devices", [[d.device_type, d.name] for d in devices])
-    _put(state, "tensorflow_visible", [d.name for d in tensorflow.config.get_visible_devices()])
-    _put(state, "tensorflow_version", tensorflow.__version__)
-    build = tensorflow.sysconfig.get_build_info()
-    _put(state, "tensorflow_cuda_build", bool(build.get("is_cuda_build")))
-    _put(state, "tensorflow_rocm_build", bool(build.get("is_rocm_build")))
+    for name, value in tensorflow_facts(tensorflow).items():
+        _put(state, name, value)
     keras: Any = sys.modules.get("keras")
     if keras is not None:
         _put(state, "keras_version", getattr(keras, "__version__", None))
         _put(state, "keras_backend", keras.config.backend())
-
-
-def pci_accelerators(sysfs: Path) -> list[str]:
-    """Return the graphics and compute cards on the PCI bus, as sysfs lists them.
-
-    A plain display adapter of a server or a virtual machine is no accelerator: only cards
-    of vendors that TensorFlow can use count, and Intel's only as a compute device.
-    """
-    found = []
-    for device in sorted(sysfs.glob("bus/pci/devices/*")):
-        vendor = (text(str(device / "vendor")) or "").strip()
-        kind = (text(str(device / "class")) or "").strip()[:6]
-        if kind in _CLASSES and vendor in _VENDORS and (vendor != "0x8086" or kind == "0x1200"):
-            found.append(f"{_VENDORS[vendor]} card at {device.name}")
-    return found
-
-
-def _nvml_names() -> list[str]:
-    """Return the names NVIDIA's own library gives its cards; empty without the library."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:  # no driver, no library, no permission: then there is nothing to name
-        return []
-    try:
-        count = pynvml.nvmlDeviceGetCount()
-        names = [
-            pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(count)
-        ]
-        return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
-    finally:
-        pynvml.nvmlShutdown()

@@ -75,7 +75,7 @@ def _note(method: str) -> Any:
 
 def _observe_callbacks(callback_list: Any) -> None:
     state = Current.state
-    if state is None or state.probes["fit_loop"].is_off:
+    if state is None or state.is_waiting or state.probes["fit_loop"].is_off:
         return
     with contextlib.suppress(AttributeError):  # a subclass may keep its callbacks elsewhere
         callback_list.callbacks = cb.TimedCallbacks(

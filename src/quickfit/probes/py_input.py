@@ -124,7 +124,9 @@ def _maker_of(dataset: Any) -> Place | None:
 def _noticed(action: Any) -> Any:
     def notice(adapter: Any) -> None:
         state = Current.state
-        if state is not None and not getattr(adapter, "_quickfit", False):
+        if state is None or state.is_waiting:
+            return
+        if not getattr(adapter, "_quickfit", False):
             guarded(state.probes["py_input"], action)(adapter, state)
 
     return notice

@@ -74,7 +74,7 @@ def _graph_begins(_: None, graph: Any, *__: Any) -> None:
 
 def _traced(concrete_function: Any) -> None:
     state = Current.state
-    if state is not None:
+    if state is not None and not state.is_waiting:
         record = state.kept.get("record of a trace")
         if record is None:
             record = guarded(state.probes["retracing"], _record)

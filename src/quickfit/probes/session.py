@@ -48,6 +48,8 @@ _READING = ("stacks", "machine", "silence", "raising", "holders")
 _background: Background | None = None
 # What a recording that was ended from inside knew of the hooks.
 _last: State | None = None
+# A notebook goes on between two recordings, and makes what the next one is about.
+_waits = False
 # Two threads that fork at once do it one after the other, each without the background thread.
 _forking = threading.RLock()
 
@@ -79,6 +81,10 @@ def start(
         # On disk before the script's first line: however it ends, there is a recording.
         state.writer.flush()
     _start_background(state)
+    _follow_process()
+
+
+def _follow_process() -> None:
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=_after_fork_in_parent,
@@ -109,7 +115,7 @@ def _write_ending(state: State) -> None:
 def finish() -> None:
     """Stop watching and put everything on disk."""
     state = Current.state
-    if state is None:
+    if state is None or state.is_waiting:
         return
     _stop_background()
     # It ends: the last step of an open loop, counted now, must not end it once more.
@@ -142,15 +148,37 @@ def is_watched_from_outside() -> bool:
     return state is not None and "inside" not in state.kept
 
 
+def wait_inside() -> None:
+    """Notice from now on where datasets and models are made, also between two recordings.
+
+    Nothing is recorded, and nothing is written to a disk, until `start_inside`.
+    """
+    global _waits
+    _waits = True
+    if Current.state is not None:
+        return
+    if _last is not None:
+        Current.state = _waiting_like(_last)
+        return
+    state = Current.state = _new_state(Path(), "main")
+    state.is_waiting = state.is_paused = state.kept["inside"] = True
+    _install_hooks(state, {})
+    _follow_process()
+
+
+def _waiting_like(before: State) -> State:
+    state = _like(before, Path(), "main")
+    state.is_waiting = state.is_paused = state.kept["inside"] = True
+    return state
+
+
 def start_inside(folder: Path) -> None:
     """Watch a process that runs already, from its own code; what was watched before is ended."""
-    global _last
     before = Current.state or _last
     if before is None:
         start(folder, role="main")
     else:
-        if Current.state is not None:
-            finish()
+        finish()
         Current.state = _like(before, folder, "main")
         Current.state.writer.flush()
         _start_background(Current.state)
@@ -164,11 +192,24 @@ def stop_inside(folder: Path) -> bool:
     """End the recording in a folder, if it is the one under way; the hooks do nothing then."""
     global _last
     state = Current.state
-    if state is None or state.writer.folder != folder:
+    if state is None or state.is_waiting or state.writer.folder != folder:
         return False
     finish()
-    _last, Current.state = state, None
+    _last = state
+    Current.state = _waiting_like(state) if _waits else None
     return True
+
+
+def progress_inside(folder: Path) -> tuple[int, int] | None:
+    """Return how many steps the recording in a folder has seen and in which epoch it is.
+
+    None when it is not under way. It costs nothing: no file is read.
+    """
+    state = Current.state
+    if state is None or state.writer.folder != folder:
+        return None
+    loops = state.active_loops()
+    return state.steps, loops[-1].epoch if loops else 0
 
 
 def after_loops(action: Callable[[], None] | None) -> None:
@@ -233,7 +274,7 @@ def _before_fork() -> None:
     _forking.acquire()
     _stop_background()
     state = Current.state
-    if state is not None:
+    if state is not None and not state.is_waiting:
         try:
             eager_ops.put_back(state)
             state.writer.close()
@@ -242,7 +283,7 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    if Current.state is not None:
+    if Current.state is not None and not Current.state.is_waiting:
         _start_background(Current.state)
     _forking.release()
 
@@ -250,7 +291,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     _forking.release()
     before = Current.state
-    if before is None:
+    if before is None or before.is_waiting:
         return
     Current.state = _like(before, before.writer.folder, "descendant")
     _start_background(Current.state)
@@ -263,7 +304,13 @@ def _like(before: State, folder: Path, role: str) -> State:
     py_functions.forget()
     state.probes = {name: _copy(probe) for name, probe in before.probes.items()}
     state.hooks = dict(before.hooks)
+    # Models live longer than recordings, and so do the lines that compiled them.
+    state.kept = {key: value for key, value in before.kept.items() if _is_of_model(key)}
     return state
+
+
+def _is_of_model(key: object) -> bool:
+    return isinstance(key, str) and key.startswith(("compile ", "run_functions_eagerly"))
 
 
 def _copy(probe: Probe) -> Probe:

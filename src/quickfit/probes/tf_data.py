@@ -54,7 +54,9 @@ def _patch_iterators(module: ModuleType) -> None:
 
 def _iterator_made(iterator: Any) -> None:
     state = Current.state
-    if state is not None and not state.probes["tf_data"].is_off:
+    if state is None or state.is_waiting:
+        return
+    if not state.probes["tf_data"].is_off:
         guarded(state.probes["tf_data"], _watch_iterator)(iterator, state)
 
 

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import quickfit
-from quickfit.capacity import usable_cores
+from quickfit.machine import usable_cores
 
 
 def process_facts(role: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from quickfit import trust
 from quickfit.errors import RecordingError, UsageError
+from quickfit.machine.file_systems import file_system_of
 from quickfit.recording import shapes
 from quickfit.recording.schema import FORMAT_VERSION, PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
 
@@ -30,6 +30,8 @@ NETWORK_FILE_SYSTEMS = (
     "glusterfs",
     "beegfs",
 )
+# A run that goes on writes at least this often; the clock of a file may be off by as much.
+WRITES_EVERY_S = 5.0
 # What of `run.json` says how the script is run again.
 _LAUNCH = ("script", "module", "argv", "cwd")
 _PURPOSE = "run the script of a recording again"
@@ -93,6 +95,24 @@ def drop_old_runs(runs: Path, *, keep: int = KEPT_RUNS) -> list[Path]:
     for folder in finished[keep:]:
         shutil.rmtree(folder, ignore_errors=True)
     return finished[keep:]
+
+
+def newest_run(runs: Path) -> Path:
+    """Return the run that was recorded last.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [folder for folder in runs.glob(f"*{RUN_SUFFIX}") if folder.is_dir()]
+    if not found:
+        raise UsageError(
+            f"{runs}: there is no recording here to report on.\n"
+            "Record one first, or name the one you mean:\n"
+            "    quickfit run train.py\n"
+            "    quickfit report FOLDER.qfrun"
+        )
+    # Runs that started within one tick of the file system are told apart by their names.
+    return max(found, key=lambda folder: (folder.stat().st_mtime_ns, folder.name))
 
 
 def changed_at(path: Path) -> float:
@@ -159,19 +179,22 @@ def process_files(folder: Path) -> list[Path]:
 
 def is_on_network(path: Path, *, mounts: str = "/proc/mounts") -> bool:
     """Tell whether `path` lies on a file system where SQLite's WAL does not work."""
-    try:
-        lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-    except OSError:
+    return file_system_of(path, mounts=Path(mounts))[0].startswith(NETWORK_FILE_SYSTEMS)
+
+
+def is_gone(folder: Path, pid: object) -> bool:
+    """Tell whether the process of a run that has no end is no longer there: it was killed.
+
+    Nothing was written for a while, and no process of that number is as old as the recording.
+    """
+    import psutil
+
+    stamps = [file.stat().st_mtime for file in process_files(folder) if file.exists()]
+    if not isinstance(pid, int) or not stamps or time.time() - max(stamps) < WRITES_EVERY_S:
         return False
-    here = str(path.resolve())
-    best, kind = "", ""
-    for line in lines:
-        fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        # A space in a mount point is written \\040, a tab \\011, a backslash \\134.
-        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[1])
-        inside = here == point or here.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind.startswith(NETWORK_FILE_SYSTEMS)
+    try:
+        process = psutil.Process(pid)
+        is_same = process.create_time() <= max(stamps) + WRITES_EVERY_S
+        return not is_same or process.status() == psutil.STATUS_ZOMBIE
+    except (psutil.Error, ValueError, OverflowError):
+        return True

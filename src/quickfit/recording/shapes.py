@@ -91,6 +91,17 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
 
+def _is_nvidia_device(value: Any) -> bool:
+    return _facts(
+        {
+            "name": _is_text,
+            "capability": _list_of(is_whole),
+            "is_mig": _is_flag,
+            "memory_bytes": _may_miss(is_whole),
+        }
+    )(value) and {"name", "capability"} <= set(value)
+
+
 _is_shape: Check = _list_of(_may_miss(is_whole))
 
 
@@ -155,6 +166,7 @@ SHAPES: dict[tuple[str, str], Check] = {
     ("loops", "facts"): _facts(
         {
             "steps_per_execution": lambda value: is_whole(value) and value > 0,
+            "model_number": is_whole,
             "compile_file": _is_text,
             "compile_line": is_whole,
             "run_functions_eagerly_file": _is_text,
@@ -226,13 +238,45 @@ META: dict[str, Check] = {
     "cluster": _is_text,
     "ended_by": _facts({"type": _is_text, "message": _is_text, "file": _is_text, "line": is_whole}),
     "machine_accelerators": _list_of(_is_text),
+    "cuda_visible_devices": _is_text,
+    "nvidia": _facts(
+        {
+            "error": _is_text,
+            "driver": _is_text,
+            "cuda": _list_of(is_whole),
+            "devices": _list_of(_is_nvidia_device),
+        }
+    ),
+    "surroundings": _facts(
+        {
+            "has_driver": _is_flag,
+            "has_nouveau": _is_flag,
+            "device_files": is_whole,
+            "closed_files": _list_of(_is_text),
+            "is_wsl": _is_flag,
+            "has_dxg": _is_flag,
+            "is_container": _is_flag,
+        }
+    ),
+    "tensorflow_version": _is_text,
+    "tensorflow_build": _facts(
+        {
+            "cuda": _is_text,
+            "cudnn": _is_text,
+            "capabilities": _list_of(_is_text),
+            "missing": _list_of(_is_text),
+        }
+    ),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
+    "imported": _facts({"kind": _is_text}),
     "tables": _object_of(_is_text, _list_of(_is_text)),
 }
 
 # What `run.json` keeps of the early verdict.
-is_early_verdict: Check = _facts({"at_step": is_whole, "causes": _list_of(_is_text)})
+is_early_verdict: Check = _facts(
+    {"at_step": is_whole, "causes": _list_of(_is_text), "claims": _list_of(_is_text)}
+)
 
 _LOG_LINE: dict[str, Check] = {
     "pattern": _is_text,

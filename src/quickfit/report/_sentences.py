@@ -12,6 +12,7 @@ from quickfit.findings import (
     Diagnosis,
     EarlyVerdict,
     Exhaustion,
+    Finding,
     FixClass,
     Gain,
     Location,
@@ -40,6 +41,8 @@ MIN_PHASE_SHARE = 0.01
 # More names than this that miss the same thing are nobody's reading.
 MAX_NAMES = 20
 
+# Loops of which the account of a report has a line.
+MIN_LOOP_SHARE = 0.05
 # What a fix brings where it is not speed.
 # Parts of the memory that are worth a place in one line.
 MIN_MEMORY_SHARE, MAX_MEMORY_PARTS = 0.10, 4
@@ -81,6 +84,12 @@ def exhaustion(used: Exhaustion) -> str:
     return f"{text}, limit of {limit} reached in about {units.about(used.in_s)}"
 
 
+def cost_detail(finding: Finding) -> str:
+    """Say what goes with the time that a cause takes by itself, where that is more."""
+    gone, own = units.share(finding.gone_share), units.share(finding.cost_share)
+    return "" if gone == own else f"{gone} with what gets shorter with it"
+
+
 def basis(gain: Gain) -> str:
     """Return why a gain is believed, or nothing when no reason was given."""
     if not gain.basis.strip():
@@ -90,10 +99,13 @@ def basis(gain: Gain) -> str:
 
 
 def place(where: Location | None) -> str:
-    """Return a place as `train.py:41`, or nothing when there is none."""
-    if where is None:
-        return ""
-    return f"{text.one_line(where.cell) or text.path(where.file)}:{where.line}"
+    """Return a place as `train.py:41` or `cell 3, line 2`, or nothing when there is none."""
+    return "" if where is None else line_of(where.file, where.line, where.cell)
+
+
+def line_of(file: str, line: int, cell: str) -> str:
+    """Return a line of a file, or of a notebook's cell, as one looks for it."""
+    return f"{text.one_line(cell)}, line {line}" if cell else f"{text.path(file)}:{line}"
 
 
 def whole_run(account: AccountNode | None, breakdown: Breakdown | None) -> str:
@@ -101,7 +113,12 @@ def whole_run(account: AccountNode | None, breakdown: Breakdown | None) -> str:
     if account is None:
         return ""
     whole = f"{units.seconds(account.seconds)} in all"
-    return f"{whole}; a step: {steps(breakdown)}" if breakdown is not None else whole
+    if breakdown is None:
+        return whole
+    loops = [node for node in account.children if node.loop and node.share >= MIN_LOOP_SHARE]
+    # Of several loops one is the main one, and steps of the others take another time.
+    at = f" at {text.one_line(breakdown.where.short)}" if len(loops) > 1 and breakdown.where else ""
+    return f"{whole}; a step{at}: {steps(breakdown)}"
 
 
 def memory(account: MemoryAccount | None) -> str:
@@ -191,6 +208,11 @@ def outcome(outcome: RunOutcome) -> str:
         return f"the watched block was {text.prose(outcome.text)}"
     if outcome.text == "running":
         return "the script is still running; this report covers it so far"
+    if outcome.text == "gone":
+        return (
+            "the script is no longer running here, and its end was not recorded: it was killed with "
+            "quickfit, or the machine went down. This report covers it up to then"
+        )
     if outcome.text == "unknown":
         return "how the script ended was not recorded"
     return f"the script ended: {text.prose(outcome.text)}"

@@ -44,7 +44,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Json]:
         "turbo": None if diagnosis.turbo is None else [asdict(place) for place in diagnosis.turbo],
         "early": asdict(diagnosis.early) if diagnosis.early else None,
     }
-    return {key: _strict(value) for key, value in report.items()}
+    return {key: strict_json(value) for key, value in report.items()}
 
 
 def dumps(diagnosis: Diagnosis) -> str:
@@ -96,7 +96,7 @@ def _overhead(overhead: Overhead) -> dict[str, object]:
     }
 
 
-def _strict(value: object) -> Json:
+def strict_json(value: object) -> Json:
     """Return `value` in JSON's own types, with null for NaN and the infinities."""
     if value is None or isinstance(value, bool):
         return value
@@ -108,7 +108,7 @@ def _strict(value: object) -> Json:
     if isinstance(value, Real):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _strict(each) for key, each in value.items()}
+        return {str(key): strict_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(each) for each in value]
+        return [strict_json(each) for each in value]
     raise TypeError(f"a diagnosis holds {value!r}, which JSON has no type for")

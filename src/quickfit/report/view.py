@@ -119,6 +119,7 @@ class FindingView:
     source: str
     cost: str
     cost_label: str
+    cost_detail: str
     evidence: tuple[EvidenceView, ...]
     not_found: tuple[str, ...]
     fix: FixView | None
@@ -204,7 +205,8 @@ def view(diagnosis: Diagnosis) -> ReportView:
         not_checked_count=units.count(len(diagnosis.not_checked)),
         outcome=sentences.outcome(diagnosis.outcome),
         early=sentences.early(diagnosis.early),
-        overhead=sentences.overhead(diagnosis.overhead),
+        # What another tool recorded cost nothing of ours.
+        overhead=sentences.overhead(diagnosis.overhead) if diagnosis.verdict != "profile" else "",
         probes_off=sentences.probes_off(diagnosis.overhead),
         command=f"quickfit report {run} --format json",
         # What a machine suffers from, no edit can change; what runs out, no short trial shows.
@@ -250,7 +252,9 @@ def can_be_proven(finding: Finding) -> bool:
     """Tell whether `quickfit fix` can make the change of a finding and measure what it brings."""
     fix, is_stuck = finding.fix, finding.symptom == Symptom.STUCK
     is_of_speed = not finding.is_of_machine and not is_stuck and finding.exhaustion is None
-    return is_of_speed and fix is not None and bool(fix.hunks or fix.after)
+    # A notebook is not a script that can be run again.
+    is_in_cell = finding.where is not None and bool(finding.where.cell)
+    return is_of_speed and not is_in_cell and fix is not None and bool(fix.hunks or fix.after)
 
 
 def _prose(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -323,6 +327,7 @@ def _finding(finding: Finding, number: str) -> FindingView:
         cost_label="share of the run this costs"
         if finding.is_of_run
         else "training time this costs now",
+        cost_detail=sentences.cost_detail(finding),
         evidence=tuple(_evidence(e) for e in finding.evidence),
         not_found=_prose(finding.not_found),
         fix=_fix(finding),
@@ -373,6 +378,6 @@ def _hunks(fix: Fix) -> tuple[HunkView, ...]:
         if len(before) > MAX_REMOVED_LINES:
             last = hunk.line + hunk.before.count("\n")
             before = (*before[: MAX_REMOVED_LINES - 1], f"{text.ELLIPSIS} to line {last}")
-        place = f"{text.path(hunk.file)}:{hunk.line}" if len(fix.hunks) > 1 else ""
+        place = sentences.line_of(hunk.file, hunk.line, hunk.cell) if len(fix.hunks) > 1 else ""
         found.append(HunkView(place, before, after))
     return tuple(found)

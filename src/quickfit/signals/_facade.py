@@ -21,6 +21,7 @@ from quickfit.signals.drift_series import all_series, epoch_series
 from quickfit.signals.endings import LogLine, log_lines
 from quickfit.signals.first_step import first_wait
 from quickfit.signals.gains import Work
+from quickfit.signals.gpus import GpuUse, gpu_uses
 from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
@@ -259,6 +260,14 @@ class Signals(HostSignals):
         return found
 
     @cached_property
+    def gpus(self) -> list[GpuUse]:
+        """How NVIDIA's GPUs were used while the steps ran."""
+        found = gpu_uses(self.process, self.steps)
+        if not found:
+            raise SignalMissing("readings of a GPU while steps ran (NVIDIA's driver and library)")
+        return found
+
+    @cached_property
     def step_cores(self) -> float:
         """The cores that are in use while steps run; while iterators end, nothing runs."""
         whole = self.whole_time
@@ -309,12 +318,15 @@ class Signals(HostSignals):
     def work(self) -> Work:
         """What one step needs in wall time and CPU, for predicting gains."""
         steps, wait = self.steps, self.wait
-        compute_s = max(steps.mean_s - wait.step_s - steps.mean_of("callbacks_s"), 0.0)
+        busy_s = max(steps.mean_s - wait.step_s, 0.0)
+        beside_s = min(self._beside_s(), busy_s)
+        compute_s = busy_s - beside_s
         input_cpu_s = self._input_cpu_s()
         process_cpu_s = self.step_cores * steps.mean_s
         # TensorFlow's idle threads spin while they starve, so what is left over is an upper
         # limit; compute cannot use more than all cores for as long as it runs.
-        compute_cpu_s = min(max(process_cpu_s - input_cpu_s, 0.0), compute_s * self.cores)
+        most_s = compute_s * self.cores + beside_s
+        compute_cpu_s = min(max(process_cpu_s - input_cpu_s, 0.0), most_s)
         # What others leave over now; the script may get more of it once it asks for more.
         left = max(self.cores - (self.machine.other_cores or 0.0), self.machine.cpu_cores, 0.5)
         return Work(
@@ -327,7 +339,15 @@ class Signals(HostSignals):
             is_shared=not self.has_accelerator,
             least_compute_s=self._least_compute_s(compute_s),
             holds_lock=self._input_holds_lock(),
+            beside_s=beside_s,
         )
+
+    def _beside_s(self) -> float:
+        """Return how long a step is in callbacks, saves and looks at the model."""
+        whole, count = self.whole_time, len(self.steps.steps)
+        # Callbacks save, too.
+        hooks_s = max(self.steps.mean_of("callbacks_s"), whole.saves_in_steps_s / count)
+        return hooks_s + whole.looks_in_steps_s / count
 
     def _least_compute_s(self, compute_s: float) -> float | None:
         """Return the time the step's compute needs at best, by the CPU time of its threads."""
@@ -337,6 +357,7 @@ class Signals(HostSignals):
         # Between epochs the main thread works, too: that is no part of a step.
         own = [s.cpu_s for s in self.steps.steps if s.cpu_s is not None and not s.is_first_of_epoch]
         main_s = statistics.median(own) if own else cores.get("main", 0.0) * step_s
+        main_s = max(main_s - self.steps.mean_of("callbacks_cpu_s"), 0.0)
         # tf.data runs functions on threads of its own, but large operations of the input and of
         # the model alike run on the intra-op threads. While the step waits, all of it is input.
         shared_s = cores.get("intra-op", 0.0) * compute_s

@@ -24,7 +24,9 @@ class Work:
 
     `compute_s` is what its compute takes beside the input as it is. `least_compute_s` is what it
     takes at best on cores of its own, None if unknown; `alone_s` what it is believed to take
-    there, None for as long as now. `holds_lock` says that the input runs Python.
+    there, None for as long as now. `holds_lock` says that the input runs Python. `beside_s` is
+    what the step's own thread does beside the compute, callbacks above all: another input hides
+    behind it, and does not shorten it.
     """
 
     step_s: float
@@ -37,6 +39,7 @@ class Work:
     least_compute_s: float | None = None
     holds_lock: bool = False
     alone_s: float | None = None
+    beside_s: float = 0.0
 
     def with_relief(self) -> tuple[Work, Work, Work]:
         """Return the work with what its compute takes without input: at worst, likely, at best.
@@ -92,9 +95,10 @@ def predicted_step_s(work: Work, *, input_s: float, input_cpu_s: float, cores: f
     """
     compute_s = work.compute_beside(input_cpu_s)
     # With an accelerator the compute leaves the cores to the input.
-    compute_cpu_s = min(work.compute_cpu_s, compute_s * work.cores) if work.is_shared else 0.0
+    most_s = compute_s * work.cores + work.beside_s
+    compute_cpu_s = min(work.compute_cpu_s, most_s) if work.is_shared else 0.0
     shared_s = (compute_cpu_s + input_cpu_s) / cores
-    return max(compute_s, input_s, shared_s)
+    return max(compute_s + work.beside_s, input_s, shared_s)
 
 
 def gain(now_s: float, after_s: tuple[float, float, float], basis: str) -> Gain:

@@ -61,6 +61,14 @@ def test_fires_at_the_callback_with_clock_and_samples():
     assert finding.gain.likely == pytest.approx(1 / 0.64, rel=0.01)
 
 
+def test_without_saves_the_input_may_be_the_limit():
+    behind = {"callback_s": 0.2 * 20 / 105, "input_wait_s": 0.02, "map_s": 0.14}
+    finding = detect(saving(base=behind))
+    assert finding is not None
+    assert finding.gain.high < 1 / 0.64
+    assert finding.gain.basis.endswith("then the input is the limit")
+
+
 @pytest.mark.parametrize("kind", ["fit", "train_on_batch", "custom"])
 def test_fires_at_the_line_that_saves_by_hand(kind):
     finding = detect(saving(kind, name="Keep"))

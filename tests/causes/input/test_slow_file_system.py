@@ -3,9 +3,10 @@
 import pytest
 
 from quickfit.causes import catalogue
-from quickfit.causes.input.slow_file_system import detect, is_remote
+from quickfit.causes.input.slow_file_system import detect
 from quickfit.errors import SignalMissing
 from quickfit.findings import FixClass
+from quickfit.machine.file_systems import is_remote
 
 from builders import MAP_LINE, run
 

@@ -64,6 +64,8 @@ def files(height=45, width=70):
         "webp alpha": saved(rgba, "WEBP"),
         "webp lossless alpha": saved(rgba, "WEBP", lossless=True),
         "webp animated": saved(rgb, "WEBP", **two),
+        "avif": saved(rgb, "AVIF"),
+        "avif alpha": saved(rgba, "AVIF"),
     }
 
 

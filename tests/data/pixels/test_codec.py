@@ -70,7 +70,7 @@ def test_inks_with_their_brightness_apart_are_converted_as_pillow_does():
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("format_name", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("format_name", ["JPEG", "PNG", "WEBP", "AVIF"])
 def test_turns_a_picture_as_pillow_does(orientation, format_name):
     from PIL import Image, ImageOps
 

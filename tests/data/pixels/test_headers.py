@@ -46,6 +46,8 @@ def test_reads_format_and_size_of(kind):
         ("webp alpha", 4),
         ("webp lossless", 3),
         ("webp lossless alpha", 4),
+        ("avif", 3),
+        ("avif alpha", 4),
     ],
 )
 def test_counts_the_channels_in_the_file(kind, channels):
@@ -122,6 +124,24 @@ def test_takes_a_photograph_as_upright_when_its_exif_data_is(exif):
     assert read_header(jpeg(photo(), exif=exif)).orientation == 1
 
 
+def test_says_how_to_get_a_pillow_that_reads_avif(monkeypatch):
+    from PIL import AvifImagePlugin
+
+    monkeypatch.setattr(AvifImagePlugin, "SUPPORTED", False)
+    reason, detail = refused(files()["avif"])
+    assert reason == Reason.NOT_AN_IMAGE
+    assert detail.endswith("which this Pillow cannot read: pip install --upgrade pillow")
+
+
+def test_an_avif_whose_boxes_make_no_sense_is_corrupt():
+    content = bytearray(files()["avif"])
+    content[:4] = (3).to_bytes(4, "big")
+    assert refused(bytes(content)) == (
+        Reason.CORRUPT,
+        "the box at byte 0 says that it has 3 bytes",
+    )
+
+
 def test_tells_an_empty_file():
     assert refused(b"") == (Reason.EMPTY, "is empty (0 bytes)")
 
@@ -129,13 +149,15 @@ def test_tells_an_empty_file():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"just some notes\n", "is no JPEG, PNG, GIF, BMP or WebP (it begins with b'just som')"),
+        (
+            b"just some notes\n",
+            "is no JPEG, PNG, GIF, BMP, WebP or AVIF (it begins with b'just som')",
+        ),
         (b"<!DOCTYPE html><html>", "is a page of HTML or XML, as failed downloads leave it"),
         (b"\n <svg xmlns=", "is a page of HTML or XML"),
         (b"%PDF-1.7", "is a PDF document"),
         (b"II*\0\x08\0\0\0", "is a TIFF image, which is not read here: convert it to PNG"),
         (b"\0\0\0\x18ftypheic", "is a HEIC photograph, which is not read here: convert it"),
-        (b"\0\0\0\x18ftypavif", "is an AVIF image"),
         (b"\0\0\0\x18ftypmp42", "is a video"),
         (b"PK\x03\x04\x14", "is a zip archive"),
         (bytes(4096), "begins with zeros, as files do that were never written to the end"),

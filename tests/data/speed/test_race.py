@@ -2,10 +2,10 @@
 
 import pytest
 
-from quickfit.data.speed.race import _RaceMark, compare_marks, marks_in, race_targets
+from quickfit.data.speed.race import compare_marks, marks_in, race_targets
 from quickfit.data.speed.target import TargetOptions
 from quickfit.errors import PipelineError, UsageError
-from quickfit.lab.turns import Block
+from quickfit.lab.turns import Block, Mark
 
 NAMES = ("before", "after")
 
@@ -18,7 +18,7 @@ def turns(count):
 def marks(per_s, seconds=20, every_s=0.05):
     """Return the marks of a program that is at so many examples per second all the time."""
     count = int(seconds / every_s)
-    return [_RaceMark(n * every_s, round(n * every_s * per_s), n * every_s) for n in range(count)]
+    return [Mark(n * every_s, n * every_s, round(n * every_s * per_s)) for n in range(count)]
 
 
 def test_the_ratio_is_that_of_examples_per_second():
@@ -40,8 +40,8 @@ def test_turns_with_too_few_elements_end_in_an_error_that_names_the_slow_one():
 
 def test_a_line_that_was_cut_is_left_out():
     assert marks_in("ready\n1.0 32 0.5\n2.0 64 0.9\n3.0 9") == [
-        _RaceMark(1.0, 32, 0.5),
-        _RaceMark(2.0, 64, 0.9),
+        Mark(1.0, 0.5, 32),
+        Mark(2.0, 0.9, 64),
     ]
 
 

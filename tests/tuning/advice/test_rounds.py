@@ -20,7 +20,6 @@ from quickfit.tuning.advice.rounds import (
     block_steps,
     extra_compile_s,
     trial_pair,
-    turn_order,
     with_cpu_bound,
 )
 from quickfit.tuning.trials.settings import (
@@ -36,15 +35,6 @@ from tuning.advice.machines import World, faster, out_of_memory
 XLA = ChangeCandidate(ChangeKind.XLA, "XLA", Setting(jit=True))
 STEPS = ChangeCandidate(ChangeKind.STEPS, "8 steps", Setting(steps_per_execution=8))
 BATCH = ChangeCandidate(ChangeKind.BATCH, "batch 64", Setting(batch=64))
-
-
-@pytest.mark.parametrize("count", range(9))
-def test_every_candidate_is_next_to_the_block_it_is_compared_with(count):
-    order = turn_order(count)
-    for place in range(count):
-        at = order.index((place, False))
-        base = order.index(((place + 1) // 2, True))
-        assert abs(at - base) == 1
 
 
 def test_a_ratio_is_one_of_samples_per_second_also_for_larger_batches():

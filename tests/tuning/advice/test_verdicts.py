@@ -14,14 +14,11 @@ from quickfit.tuning.advice.verdicts import (
     AdviceChoice,
     Measurement,
     TriedCandidate,
-    failure_text,
     tried_row,
     tried_verdict,
 )
 from quickfit.tuning.trials.settings import (
     Setting,
-    TrialFailed,
-    TrialFailure,
     TrialReady,
 )
 
@@ -138,42 +135,7 @@ def test_a_row_tells_memory_and_cpu_beside_the_gain():
     assert row.setting == {"jit": True}
 
 
-def test_of_a_traceback_the_last_line_is_told():
-    failure = TrialFailed(
-        TrialFailure.ERROR, "Traceback (most recent call last):\n  x\nValueError: no\n"
-    )
-    assert failure_text(failure) == "error: ValueError: no"
-
-
-KERAS = """Traceback (most recent call last):
-  File "train.py", line 7, in build
-    raise e.with_traceback(filtered_tb) from None
-ValueError: Exception encountered when calling Sequential.call().
-
-\x1b[1mInput 0 of layer 'dense' is incompatible with the layer\x1b[0m
-
-Arguments received by Sequential.call():
-  • mask=None"""
-
-
-def test_of_an_error_of_keras_what_it_says_is_told():
-    assert failure_text(TrialFailed(TrialFailure.ERROR, KERAS)) == (
-        "error: ValueError: Exception encountered when calling Sequential.call().:"
-        " Input 0 of layer 'dense' is incompatible with the layer"
-    )
-
-
-def test_of_other_texts_the_first_line_is_told_and_no_more_than_one_reads():
-    failure = TrialFailed(
-        TrialFailure.OUT_OF_MEMORY, f"memory ran out {'x' * 999}\nIt wrote last:\nz"
-    )
-    text = failure_text(failure)
-    assert text.startswith("out of memory: memory ran out")
-    assert len(text) < 310
-
-
-def test_a_failure_without_words_is_told_by_its_kind():
-    assert failure_text(TrialFailed(TrialFailure.HUNG, "")) == "hung"
+def test_a_failure_is_the_reason_of_its_verdict():
     change = tried(1.4)
     change.failure = "hung: no sign of life"
     assert tried_verdict(change) == (ChangeVerdict.FAILED, "hung: no sign of life")

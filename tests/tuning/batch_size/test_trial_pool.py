@@ -1,11 +1,11 @@
 import pytest
 
-from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime, TrialPool, failure_line
+from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime, TrialPool
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure
 
 from launch.sessions import PATIENCE_S
-from tuning.batch_size.machines import GB, FakeTrial, Machine, error, out_of_memory
+from tuning.batch_size.machines import GB, FakeTrial, Machine, out_of_memory
 
 OWN = Setting(in_memory=True)
 
@@ -163,17 +163,3 @@ def test_closing_ends_everything_any_number_of_times():
     crew.close()
     assert not machine.alive
     assert not crew.alive
-
-
-@pytest.mark.parametrize(
-    ("failed", "words"),
-    [
-        (error(), "error: ValueError: no such layer"),
-        (out_of_memory("memory ran out.\nIt wrote last:\nx"), "out of memory: memory ran out."),
-        (TrialFailed(TrialFailure.CRASHED, ""), "crashed"),
-        (error("a.b.InternalError: bad\n\t [[{{node x}}]]"), "error: a.b.InternalError: bad"),
-        (error("something else\nat last"), "error: at last"),
-    ],
-)
-def test_a_failure_is_told_in_one_line(failed, words):
-    assert failure_line(failed) == words

@@ -26,7 +26,11 @@ class Machine:
         self.fails = fails or {}
         self.asked = []
         self.made = 0
-        self.open = 0
+        self.alive = set()
+
+    @property
+    def open(self):
+        return len(self.alive)
 
     def make(self, setting):
         pair, self.made = self.made // 2, self.made + 1
@@ -35,6 +39,8 @@ class Machine:
 
 class StandIn:
     """One trial."""
+
+    pid = None
 
     def __init__(self, machine, setting, speed):
         self.machine, self.setting, self.speed = machine, setting, speed
@@ -45,7 +51,7 @@ class StandIn:
         self.machine.asked.append((what, "half" if self.setting == HALF else "full"))
 
     def start(self):
-        self.machine.open += 1
+        self.machine.alive.add(self)
         self.ask("start")
 
     def ready(self):
@@ -65,4 +71,4 @@ class StandIn:
         return TrialLearned(samples, 0.7, 0.52 if self.setting == HALF else 0.51)
 
     def close(self):
-        self.machine.open -= 1
+        self.machine.alive.discard(self)  # closing twice does no harm

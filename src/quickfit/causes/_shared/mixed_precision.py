@@ -19,6 +19,7 @@ _PLAIN = "float32"
 _SETTERS = ("set_global_policy", "set_dtype_policy", "set_policy")
 _SET = ("keras.mixed_precision.set_global_policy", "keras.mixed_precision.experimental.set_policy")
 _POLICY = "keras.dtype_policies.DTypePolicy"
+MAX_CALLERS = 4
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,16 @@ def _name(program: Program, value: Value) -> str:
 
 def _is_run(program: Program, setting: Setting) -> bool:
     """Tell whether a setting is seen to be made: by the file itself, or by its function's call."""
-    function = setting.module.function(setting.call)
-    return function is None or bool(program.resolver.callers(setting.module, function))
+    return _is_come_to(program, setting.module, setting.call, MAX_CALLERS)
+
+
+def _is_come_to(program: Program, module: Module, node: ast.AST, depth: int) -> bool:
+    """Tell whether code is run by its file, through functions that are seen to be called."""
+    function = module.function(node)
+    if function is None or depth == 0:
+        return True
+    callers = program.resolver.callers(module, function)
+    return any(_is_come_to(program, m, call, depth - 1) for m, call in callers)
 
 
 def _is_conditional(setting: Setting) -> bool:
@@ -110,7 +119,8 @@ def _is_before(program: Program, setting: Setting, module: Module, node: ast.AST
         return not here or any(module.begin(c) < module.begin(node) for c in here)
     calls = program.resolver.callers(module, inner)
     here = [c for m, c in calls if m is module and module.function(c) is None]
-    return not here or any(place < module.begin(c) for c in here)
+    # A library calls what the text does not: from anywhere behind the function.
+    return any(place < module.begin(c) for c in here) if here else place < module.begin(inner)
 
 
 TAPE = "tensorflow.GradientTape"

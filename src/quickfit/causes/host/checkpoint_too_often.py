@@ -32,7 +32,17 @@ from quickfit.code.lines import calls_named, line_of_call
 from quickfit.code.loops import modulo_of, put_under_test, turn_test
 from quickfit.code.scopes import call_at
 from quickfit.code.syntax import called_name, is_open, keyword_value
-from quickfit.findings import Change, Edit, Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.findings import (
+    Change,
+    Edit,
+    Evidence,
+    Finding,
+    Fix,
+    FixClass,
+    Gain,
+    Location,
+    Symptom,
+)
 from quickfit.signals import Signals
 from quickfit.signals.around_steps import SAVERS as SAVES_SAVERS
 from quickfit.signals.around_steps import Saves, saves
@@ -58,16 +68,26 @@ def detect(signals: Signals) -> Finding | None:
     seen = saves(signals)
     if seen is None or seen.share < MIN_SHARE or not _is_habit(seen):
         return None
-    after = [max(1 - seen.share * (1 - left), 0.05) for left in LEFT_OVER]
     return Finding(
         summary=_summary(seen, signals),
         where=_place(seen, signals),
         evidence=_evidence(seen, signals),
-        gain=gain(1.0, (after[0], after[1], after[2]), "saving a tenth as often"),
+        gain=_gain(seen, signals),
         cost_share=seen.share,
         claims=("checkpoint",),
         is_of_whole=True,
     )
+
+
+def _gain(seen: Saves, signals: Signals) -> Gain:
+    """Return the gain of fewer saves; what the input makes meanwhile is waited for without them."""
+    steps, whole_s = len(signals.steps.steps), signals.whole_time.total_s
+    limit = (signals.input_limit_s or 0.0) * steps / whole_s if whole_s else 0.0
+    after = [max(1 - seen.share * (1 - left), limit, 0.05) for left in LEFT_OVER]
+    basis = "saving a tenth as often"
+    if limit > 1 - seen.share:
+        basis += "; then the input is the limit"
+    return gain(1.0, (after[0], after[1], after[2]), basis)
 
 
 def _is_habit(seen: Saves) -> bool:

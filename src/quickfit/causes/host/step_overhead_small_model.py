@@ -50,7 +50,7 @@ IDLE_SAVED = (0.0, 0.3, 1.0)
 COMPUTE_SAVED = (0.0, 0.1, 0.4)
 # Keras's own two work on batches in every run, and mind nothing.
 KERAS_OWN = ("History", "ProgbarLogger")
-MIN_GAIN = 1.2
+MIN_LOW_GAIN = 1.2
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -76,7 +76,7 @@ def detect(signals: Signals) -> Finding | None:
     after = [cost.calm_s - part for part in saved]
     basis = f"{STEPS} steps in one call; what the model computes mostly stays"
     found = gain(cost.calm_s, (after[0], after[1], after[2]), basis)
-    if found.low < MIN_GAIN:
+    if found.low < MIN_LOW_GAIN:
         return None
     facts = signals.loop.facts
     parameters = facts.get("parameters")

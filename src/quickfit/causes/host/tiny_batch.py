@@ -53,7 +53,7 @@ MAX_WAIT_SHARE = 0.20
 # Which part of the compute grows with the examples. Most of it does not: it is starting
 # operations and updating weights. The first is the worst case.
 GROWS = (1.0, 0.25, 0.0)
-MIN_GAIN = 1.3
+MIN_LOW_GAIN = 1.3
 # Of the run as planned, imports and all: less saved is not worth a thought about the batches.
 MIN_SAVED_SHARE = 0.10
 
@@ -97,7 +97,10 @@ def detect(signals: Signals) -> Finding | None:
     ]
     basis = f"{EXAMPLES_AFTER} examples per step share the fixed cost; only one size was seen"
     found = gain(cost.calm_s, (after[0], after[1], after[2]), basis)
-    if found.low < MIN_GAIN or (1 - 1 / found.likely) * planned_weight(signals) < MIN_SAVED_SHARE:
+    if (
+        found.low < MIN_LOW_GAIN
+        or (1 - 1 / found.likely) * planned_weight(signals) < MIN_SAVED_SHARE
+    ):
         return None
     return Finding(
         summary=f"a step has only {batch.examples} example{'s' if batch.examples > 1 else ''}",

@@ -34,25 +34,12 @@ from quickfit import units
 from quickfit.causes._cause import Cause, waiting, waits_for_input
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Finding, Fix, FixClass, Location, Symptom
+from quickfit.machine.file_systems import is_remote
 from quickfit.signals import Signals
 from quickfit.signals.gains import gain, predicted_step_s
 from quickfit.signals.input import Stage
 from quickfit.signals.machine import DataFolder
 
-# File systems whose files are elsewhere, or behind a program that fetches them.
-REMOTE = frozenset(
-    (
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs"),
-        *("glusterfs", "pvfs2", "orangefs", "virtiofs", "vboxsf", "vmhgfs", "drvfs", "fuse"),
-    )
-)
-# FUSE in front of a disk of this machine.
-LOCAL_FUSE = frozenset(
-    (
-        *("fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.ntfs", "fuse.exfat", "fuse.mergerfs"),
-        *("fuse.lxcfs", "fuse.portal", "fuse.gocryptfs", "fuse.encfs"),
-    )
-)
 # Most files that were seen open lie there.
 MIN_FILES_SHARE = 0.5
 # The threads of the pipeline wait for at least half of the time their stages take.
@@ -111,12 +98,6 @@ def _remote_folder(folders: list[DataFolder]) -> DataFolder | None:
     if not remote or sum(folder.files for folder in remote) < MIN_FILES_SHARE * files:
         return None
     return remote[0]
-
-
-def is_remote(file_system: str) -> bool:
-    """Tell whether the files of a file system are fetched from elsewhere."""
-    is_fuse = file_system.startswith("fuse.") and file_system not in LOCAL_FUSE
-    return file_system in REMOTE or is_fuse
 
 
 def _read_share(signals: Signals, took_s: float) -> float:

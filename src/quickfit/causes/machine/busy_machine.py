@@ -79,7 +79,7 @@ def _evidence(
             f"{others:.1f} of {cores:g} cores over {machine.window_s:.0f} s",
         ),
         Evidence(
-            "of the time a thread of this run was ready but had no core",
+            "of the time, summed over threads, this run was ready but had no core",
             delay,
             "share",
             f"this run used {machine.cpu_cores:.1f} cores",
@@ -95,9 +95,9 @@ def _evidence(
 
 
 def _delay_share(machine: MachineUse) -> float:
-    """Return for how much of the time a thread that computes stood in line."""
+    """Return for how much of the time threads that compute stood in line, in the worst group."""
     groups = [machine.thread_delays.get(name, 0.0) for name in COMPUTING]
-    return min(max([machine.main_delay_share or 0.0, *groups]), 1.0)
+    return max([machine.main_delay_share or 0.0, *groups])
 
 
 def _gain(signals: Signals, others: float) -> Gain:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quickfit import units
-from quickfit.capacity import free_memory_bytes
 from quickfit.data.acceleration import rewrites, trials
 from quickfit.data.acceleration.stages import Realizer, Stage, all_stages, read_stages
 from quickfit.data.acceleration.trials import Contender, Sample
@@ -18,6 +17,7 @@ from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.data.options import OptionChecks
 from quickfit.errors import UsageError
 from quickfit.lab.statistics import Measured
+from quickfit.machine import free_memory_bytes
 
 # How long chains are raced against each other, besides the one pass that each needs before.
 _RACE_S = 0.8

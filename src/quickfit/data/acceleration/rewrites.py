@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from quickfit.capacity import whole_cores
 from quickfit.data.acceleration.stages import (
     Build,
     Stage,
@@ -21,6 +20,7 @@ from quickfit.data.acceleration.stages import (
 )
 from quickfit.data.graph import Dataset, without_autograph
 from quickfit.data.traced_functions import PURE, function_operations
+from quickfit.machine import whole_cores
 
 _MAPS = ("map", "parallelmap")
 _BATCHES = ("batch", "parallelbatch")

@@ -10,12 +10,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from quickfit.data.acceleration.stages import Realizer, Stage
 from quickfit.data.graph import Dataset
 from quickfit.data.iterator_ends import end_iterators_aside
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.turns import interleave
 
 # Of a stage that makes several elements of one, the elements are counted, not what it is given.
 _EXPANDING = ("flatmap", "interleave", "parallelinterleave", "unbatch")
@@ -225,11 +227,14 @@ def race(contenders: Sequence[Contender], sample: Sample, seconds: float) -> lis
             continue
         running.append(contender)
     end_s = time.perf_counter() + seconds
-    for number in range(MAX_ROUNDS):
-        if number >= MIN_ROUNDS and time.perf_counter() > end_s:
-            break
-        for contender in running if number % 2 == 0 else reversed(running):
-            contender.runs.append(run_pass(contender.dataset))
+    turns = {place: partial(run_pass, one.dataset) for place, one in enumerate(running)}
+    runs = interleave(
+        turns,
+        rounds=MAX_ROUNDS,
+        has_time=lambda number: number <= MIN_ROUNDS or time.perf_counter() <= end_s,
+    )
+    for place, one in enumerate(running):
+        one.runs += runs[place]
     return running
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from quickfit.capacity import whole_cores
 from quickfit.data.entries import Source
 from quickfit.data.packing import destination
 from quickfit.data.packing.destination import finish_pack
@@ -32,6 +31,7 @@ from quickfit.data.packing.workers import (
     make_shards,
 )
 from quickfit.errors import UsageError
+from quickfit.machine import whole_cores
 
 # A process that copies reads, hashes and writes at the same time, so that another one on two cores
 # gains a seventh, and takes this much to have paid for its start.

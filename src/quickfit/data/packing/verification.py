@@ -14,7 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from quickfit.capacity import whole_cores
 from quickfit.data.entries import NO_LABEL
 from quickfit.data.packing.manifest import (
     Manifest,
@@ -36,6 +35,7 @@ from quickfit.data.tfrecord import (
     parse_example,
     read_frames,
 )
+from quickfit.machine import whole_cores
 from quickfit.units import count, size
 
 # A shard of nothing but faults is told with a few of them.

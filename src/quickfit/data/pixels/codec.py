@@ -31,6 +31,7 @@ _PLUGINS = {
     "gif": ("PIL.GifImagePlugin", "GifImageFile"),
     "bmp": ("PIL.BmpImagePlugin", "BmpImageFile"),
     "webp": ("PIL.WebPImagePlugin", "WebPImageFile"),
+    "avif": ("PIL.AvifImagePlugin", "AvifImageFile"),
 }
 # What Pillow's readers may raise on a broken file.
 _PILLOW_ERRORS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -425,6 +426,46 @@ def _webp_size(content: bytes, chunk: WebpChunk) -> tuple[int, int, int]:
     return width & _WEBP_BITS_14, height & _WEBP_BITS_14, 3
 
 
+_AVIF_BRANDS = (b"ftypavif", b"ftypavis")
+# Both are there in every AVIF file: what describes the picture, and its data.
+_AVIF_NEEDED = frozenset({b"meta", b"mdat"})
+_BOX_HEADER = struct.Struct(">L4s")
+
+
+def avif_facts(content: bytes) -> tuple[int, int, int, int]:
+    """Return width, height, channels and orientation, as Pillow reads them; the file is whole."""
+    from PIL import AvifImagePlugin
+
+    if not AvifImagePlugin.SUPPORTED:
+        raise SourceImageError(
+            Reason.NOT_AN_IMAGE,
+            "is an AVIF image, which this Pillow cannot read: pip install --upgrade pillow",
+        )
+    _check_avif_whole(content)
+    try:
+        image = AvifImagePlugin.AvifImageFile(io.BytesIO(content))
+    except (SyntaxError, ValueError, OSError, RuntimeError) as error:
+        raise corrupt_error(f"its header cannot be read: {error}") from None
+    return *image.size, len(image.getbands()), exif_orientation(image.info.get("exif", b""))
+
+
+def _check_avif_whole(content: bytes) -> None:
+    missing = set(_AVIF_NEEDED)
+    at = 0
+    while missing and at + _BOX_HEADER.size <= len(content):
+        size, kind = _BOX_HEADER.unpack_from(content, at)
+        if size == 0:
+            return  # it reaches to the end of the file
+        if size == 1:
+            size = int.from_bytes(content[at + 8 : at + 16], "big")
+        if size < _BOX_HEADER.size:
+            raise corrupt_error(f"the box at byte {at:,} says that it has {size} bytes")
+        at += size
+        missing.discard(kind)
+    if missing or at > len(content):
+        raise truncated_error(content, "its picture data are complete")
+
+
 # Beyond it Pillow refuses a file as a decompression bomb: half a gigabyte of pixels.
 MAX_PIXELS = 178_956_970
 
@@ -436,7 +477,6 @@ _OTHER_FORMATS = (
     (0, b"MM\0*", "is a TIFF image, which is not read here: convert it to PNG"),
     (4, b"ftyphei", "is a HEIC photograph, which is not read here: convert it to JPEG"),
     (4, b"ftypmif1", "is a HEIC photograph, which is not read here: convert it to JPEG"),
-    (4, b"ftypavif", "is an AVIF image, which is not read here: convert it to JPEG"),
     (4, b"ftyp", "is a video"),
     (0, b"PK\x03\x04", "is a zip archive"),
     (0, b"\x1f\x8b", "is gzip data"),
@@ -452,7 +492,7 @@ class ImageHeader:
     """What the header of an image file tells.
 
     Args:
-        format: `jpeg`, `png`, `gif`, `bmp` or `webp`.
+        format: `jpeg`, `png`, `gif`, `bmp`, `webp` or `avif`.
         width: in pixels as stored, before the orientation is applied.
         height: in pixels as stored, before the orientation is applied.
         channels: in the file: 1 gray, 2 gray and alpha, 3 colour or palette, 4 with alpha or CMYK.
@@ -495,6 +535,8 @@ def _find_format(content: bytes) -> tuple[str, Callable[[bytes], tuple[int, int,
         return "webp", webp_facts
     if is_bmp(content):
         return "bmp", bmp_facts
+    if content.startswith(_AVIF_BRANDS, 4):
+        return "avif", avif_facts
     raise _no_image_error(content)
 
 
@@ -513,4 +555,4 @@ def _describe_content(content: bytes) -> str:
             return detail
     if content[:64].lstrip().lower().startswith(_MARKUP):
         return "is a page of HTML or XML, as failed downloads leave it"
-    return f"is no JPEG, PNG, GIF, BMP or WebP (it begins with {content[:8]!r})"
+    return f"is no JPEG, PNG, GIF, BMP, WebP or AVIF (it begins with {content[:8]!r})"

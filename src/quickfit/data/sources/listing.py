@@ -13,14 +13,16 @@ from typing import overload
 from quickfit.data.entries import NO_LABEL, Entry, Reason, Rejection, escape_name
 from quickfit.units import size as bytes_text
 
-IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".webp")
+IMAGE_EXTENSIONS = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif"),
+    *(".png", ".gif", ".bmp", ".webp", ".avif"),
+)
 
 # Images too, but of kinds that neither TensorFlow nor quickfit decodes.
 _FOREIGN = {
     **dict.fromkeys((".heic", ".heif", ".hif"), "HEIC"),
     **dict.fromkeys((".tif", ".tiff"), "TIFF"),
     **dict.fromkeys((".jp2", ".j2k", ".jpx"), "JPEG 2000"),
-    ".avif": "AVIF",
     ".jxl": "JPEG XL",
     ".psd": "PSD",
     **dict.fromkeys(

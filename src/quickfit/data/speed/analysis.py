@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from quickfit import units
 from quickfit.data.speed.figures import (
+    MIN_GAIN_AT_ONCE,
     IdealSpeed,
     MachineUse,
     MemoryUse,
@@ -60,8 +61,6 @@ _CAN_BE_PARALLEL = (
 # They only hand elements on; what is counted for them is waking up, or beginning another dataset.
 _HANDS_OVER = ("prefetch", "concatenate")
 MAX_ADVICE = 3
-# Less is within what a measurement moves by itself.
-MIN_ADVICE_GAIN = 1.1
 # A cache that takes more of the free memory than this leaves too little for training.
 MAX_CACHE_SHARE = 0.5
 # Stages before a cache may not change from epoch to epoch.
@@ -440,7 +439,7 @@ def _advise_parallel_map(facts: AdviceFacts) -> Iterator[str]:
     if (
         stage.runs_python
         or stage.kind not in ("map", "mapandbatch")
-        or _possible_gain(facts) < MIN_ADVICE_GAIN
+        or _possible_gain(facts) < MIN_GAIN_AT_ONCE
     ):
         return
     yield (
@@ -454,7 +453,7 @@ def _advise_workers(facts: AdviceFacts) -> Iterator[str]:
     """Python code on one core while others are idle."""
     stage = next((one for one in facts.stages if one.name == facts.limit.stage), None)
     is_python = facts.kind == "generator" or (stage is not None and stage.runs_python)
-    is_worth = facts.total.element_s >= MIN_PYTHON_S and _possible_gain(facts) >= MIN_ADVICE_GAIN
+    is_worth = facts.total.element_s >= MIN_PYTHON_S and _possible_gain(facts) >= MIN_GAIN_AT_ONCE
     if not is_python or facts.is_ours or facts.limit.kind == "cores" or not is_worth:
         return
     yield (

@@ -23,8 +23,8 @@ MIN_BAR_WIDTH = 76
 MIN_NAME = 16
 # In a longer chain, stages that do less than this share of the work are only counted.
 MAX_STAGES, MIN_SHARE = 10, 0.01
-# Less is within what a measurement moves by itself.
-MIN_GAIN = 1.1
+# Less is within what a single measurement moves by itself.
+MIN_GAIN_AT_ONCE = 1.1
 # Input and step within a tenth of each other are the same to a busy machine.
 EVEN_SHARE = 0.1
 _INDENT = "   "
@@ -446,7 +446,7 @@ def _format_gain(speed: Speed) -> str:
     if ideal_s <= 0 or speed.machine.is_contended(now.cores):
         return ""
     gain = now.element_s / ideal_s
-    return f": {units.factor(gain)} as fast" if gain >= MIN_GAIN else ""
+    return f": {units.factor(gain)} as fast" if gain >= MIN_GAIN_AT_ONCE else ""
 
 
 def format_bar(share: float, length: int = BAR) -> str:

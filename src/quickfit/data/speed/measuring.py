@@ -10,7 +10,6 @@ import time
 from typing import Any
 
 from quickfit import units
-from quickfit.capacity import free_memory_bytes
 from quickfit.data.speed import timing
 from quickfit.data.speed.analysis import (
     AdviceFacts,
@@ -24,6 +23,7 @@ from quickfit.data.speed.feeds import Feed, feed_of
 from quickfit.data.speed.figures import MemoryUse, Speed, StepTime, join_spans, rate_spread
 from quickfit.data.speed.timing import MeasurePlan, MeasureTrace, time_feed
 from quickfit.errors import UsageError
+from quickfit.machine import free_memory_bytes
 
 # The first steps trace, compile and allocate.
 WARM_STEPS = 3

@@ -15,14 +15,14 @@ from typing import Any, TextIO
 
 import quickfit
 from quickfit import terminal
-from quickfit.data.speed.figures import TimeSpan, join_spans
+from quickfit.data.speed.figures import TimeSpan
 from quickfit.data.speed.target import TargetOptions, open_target
 from quickfit.data.speed.timing import ElementTaker, tree_cpu_s
 from quickfit.errors import PipelineError, QuickfitError, UsageError
 from quickfit.lab.child import STDERR, Child, ChildOptions
 from quickfit.lab.child_side import settle
 from quickfit.lab.statistics import SETTLE_S, Measured, interval
-from quickfit.lab.turns import Block, take_turns
+from quickfit.lab.turns import Block, Mark, compare, take_turns
 
 # Marks closer than this say nothing more.
 MARK_EVERY_S = 0.002
@@ -114,13 +114,6 @@ class Race:
         return self.ratio.low > 1.0 or self.ratio.high < 1.0
 
 
-@dataclass(frozen=True)
-class _RaceMark:
-    at_s: float
-    examples: int
-    cpu_s: float
-
-
 def race_targets(
     targets: tuple[str, str],
     options: TargetOptions,
@@ -185,50 +178,32 @@ def _check_running(runner: Child, target: str, when: str) -> None:
         )
 
 
-def marks_in(text: str) -> list[_RaceMark]:
+def marks_in(text: str) -> list[Mark]:
     """Return the marks of a runner; the last line may have been cut."""
-    found = []
-    for line in text.splitlines()[:-1]:
-        parts = line.split()
-        if len(parts) == 3:
-            found.append(_RaceMark(float(parts[0]), int(parts[1]), float(parts[2])))
-    return found
+    lines = [line.split() for line in text.splitlines()[:-1]]
+    return [Mark(float(one[0]), float(one[2]), int(one[1])) for one in lines if len(one) == 3]
 
 
 def compare_marks(
     names: tuple[str, str],
     blocks: Sequence[Block],
-    marks: tuple[Sequence[_RaceMark], Sequence[_RaceMark]],
+    marks: tuple[Sequence[Mark], Sequence[Mark]],
 ) -> Race:
     """Return how two runners did in their own blocks.
 
     Raises:
         PipelineError: too few blocks held two elements.
     """
-    spans = [
-        [_block_span(block, marks[who]) for block in blocks if block.who == who] for who in (0, 1)
-    ]
-    ratios = [
-        second.examples_per_s / first.examples_per_s
-        for first, second in zip(*spans, strict=True)
-        if first.examples and second.examples
-    ]
-    if len(ratios) < MIN_ROUNDS:
-        empty = [sum(span.examples == 0 for span in side) for side in spans]
-        slow = names[empty.index(max(empty))]
+    found = compare(blocks, marks)
+    if len(found.ratios) < MIN_ROUNDS:
+        most = max(found.empty)
         raise PipelineError(
-            f"{slow}: in {max(empty)} of its {len(spans[0])} turns it made less than two elements,"
-            " so the two cannot be compared.\n"
+            f"{names[found.empty.index(most)]}: in {most} of its {len(blocks) // 2} turns it made"
+            " less than two elements, so the two cannot be compared.\n"
             "Give them more time: quickfit bench A B --seconds 60"
         )
-    return Race(names, (join_spans(spans[0]), join_spans(spans[1])), interval(ratios))
-
-
-def _block_span(block: Block, marks: Sequence[_RaceMark]) -> TimeSpan:
-    """Return what was taken between the first and the last mark of a block."""
-    inside = [m for m in marks if block.begin_s + SETTLE_S <= m.at_s <= block.end_s]
-    if len(inside) < 2:
-        return TimeSpan(0, 0, 0.0, 0.0)
-    first, last = inside[0], inside[-1]
-    examples = last.examples - first.examples
-    return TimeSpan(examples, examples, last.at_s - first.at_s, last.cpu_s - first.cpu_s)
+    spans = [
+        TimeSpan(pace.steps, pace.steps, pace.steps * pace.step_s, pace.steps * pace.step_cpu_s)
+        for pace in (found.first, found.second)
+    ]
+    return Race(names, (spans[0], spans[1]), interval(found.ratios))

@@ -17,11 +17,11 @@ from typing import Any
 
 import psutil
 
-from quickfit.capacity import usable_cores
 from quickfit.data.speed import feeds
 from quickfit.data.speed.feeds import Feed, failed_text, feed_errors
 from quickfit.data.speed.figures import MachineUse, TimeSpan
 from quickfit.errors import PipelineError
+from quickfit.machine import usable_cores
 from quickfit.pipeline_model.snapshot import Snapshot
 
 # The system counts CPU time in ticks of 10 ms; over less than this they say nothing.

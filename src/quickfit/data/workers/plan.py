@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quickfit.capacity import whole_cores
 from quickfit.data.workers import jobs
 from quickfit.data.workers.jobs import (
     BatchesOf,
@@ -19,6 +18,7 @@ from quickfit.data.workers.jobs import (
     is_py_dataset_base,
 )
 from quickfit.errors import UsageError
+from quickfit.machine import whole_cores
 
 WORKER_KINDS = ("auto", "processes", "threads")
 ON_ERROR = ("raise", "skip")

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quickfit import terminal, units
-from quickfit.capacity import free_memory_bytes
 from quickfit.data.workers import jobs
 from quickfit.data.workers.arrays import BatchLayout, bytes_needed, pack_result
 from quickfit.data.workers.jobs import WorkerJob
@@ -35,6 +34,7 @@ from quickfit.data.workers.plan import GeneratorPlan
 from quickfit.data.workers.threads import ThreadPool
 from quickfit.data.workers.worker import NO_ITEM, FirstLook, FirstResult, look_at_first, prepare_job
 from quickfit.errors import PipelineError, UsageError
+from quickfit.machine import free_memory_bytes
 
 if TYPE_CHECKING:
     from quickfit.data.workers.processes import ProcessPool

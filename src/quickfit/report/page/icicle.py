@@ -35,6 +35,7 @@ KINDS = {
     "model": "build",
     "checkpoint": "save",
     "saving": "save",
+    "kernel": "compute",
     "run": "frame",
     "loop": "frame",
     "before_training": "frame",
@@ -175,6 +176,7 @@ def node_facts(placed: Sequence[Placed]) -> list[dict[str, object]]:
     return [
         {
             "parent": one.parent,
+            "key": f"{one.node.name} {one.node.loop} {sentences.place(one.node.where)}",
             "left": round(one.left, 6),
             "width": round(one.width, 6),
             "label": text.one_line(one.node.label),

@@ -91,9 +91,14 @@ class Rules:
         self._names: dict[str, str] = {}
 
     def place(self, **properties: float) -> str:
-        """Return the class of an element at a place, in percent: `left`, `width`, `top`."""
-        body = ";".join(f"{name}:{value:.4g}%" for name, value in properties.items())
-        return self._names.setdefault(body, f"p{len(self._names)}")
+        """Return the class of an element at a place, in percent: `left`, `width`, `top`.
+
+        The name says the place: the same place has the same class in every drawing of a page.
+        """
+        values = {name: f"{value:.4g}" for name, value in properties.items()}
+        body = ";".join(f"{name}:{value}%" for name, value in values.items())
+        label = "-".join(f"{name[0]}{value.replace('.', '_')}" for name, value in values.items())
+        return self._names.setdefault(body, f"p{label.replace('+', '')}")
 
     def sheet(self) -> str:
         """Return the rules as a style sheet."""

@@ -1,6 +1,8 @@
 "use strict";
-(() => {
-  const facts = JSON.parse(document.getElementById("facts").textContent);
+// What moves on a page. A live page is drawn again and again: `start` is called for what is new, with
+// what `state` said of the old.
+const quickfitPage = (() => {
+  const started = { icicle: null, course: null };
   const make = (name, text, kind) => {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -9,9 +11,7 @@
   };
 
   // -- the icicle: click, or arrow keys and Enter, to look into a part ------------------------
-  const icicle = document.getElementById("icicle");
-  if (icicle) {
-    const nodes = facts.nodes;
+  const startIcicle = (icicle, nodes, kept) => {
     const drawn = [...icicle.querySelectorAll(".node")];
     const detail = document.getElementById("node-detail");
     const children = nodes.map(() => []);
@@ -115,19 +115,34 @@
       event.preventDefault();
       moves[event.key]();
     });
-    addEventListener("resize", fit);
+    const named = (n) => pathTo(n).map((m) => nodes[m].key);
+    // Parts come and go between two drawings: the nearest part around one that is gone.
+    const find = (keys) => keys.slice(1).reduce(({ at, isWhole }, key) => {
+      const next = isWhole ? children[at].find((n) => nodes[n].key === key) : undefined;
+      return next === undefined ? { at, isWhole: false } : { at: next, isWhole };
+    }, { at: 0, isWhole: true }).at;
     // Opens on what matters most: the part of the first finding, or the largest.
     const first = nodes.findIndex((node) => node.finding === "1");
     const largest = nodes.reduce((best, node, n) =>
       n && !children[n].length && node.width > (nodes[best]?.width ?? 0) ? n : best, -1);
-    zoom(0);
-    choose(first >= 0 ? first : Math.max(largest, 0), { focuses: false });
-  }
+    const opening = first >= 0 ? first : Math.max(largest, 0);
+    // What the reader has not touched goes on showing what matters most.
+    let isTouched = kept !== undefined;
+    for (const kind of ["click", "keydown"]) {
+      icicle.addEventListener(kind, () => { isTouched = true; }, true);
+    }
+    zoom(kept ? find(kept.focus) : 0);
+    choose(kept ? find(kept.chosen) : opening, { focuses: false });
+    return {
+      fit,
+      state: () => (isTouched ? { focus: named(focus), chosen: named(chosen) } : undefined),
+      takeFocus: () => drawn[chosen].focus({ preventScroll: true }),
+    };
+  };
 
   // -- over the run: what happened at a moment ------------------------------------------------
-  const course = document.getElementById("course");
-  if (course && facts.course) {
-    const { total, steps, memory, marks } = facts.course;
+  const startCourse = (course, facts, kept) => {
+    const { total, steps, memory, marks } = facts;
     const cursor = document.getElementById("cursor");
     const reading = document.getElementById("reading");
     const plot = course.querySelector(".plot");
@@ -172,26 +187,46 @@
       else return;
       event.preventDefault();
     });
-  }
+    if (kept !== undefined) show(kept);
+    return { state: () => (document.activeElement === course ? at : undefined) };
+  };
 
   // -- commands that can be copied ------------------------------------------------------------
-  for (const button of document.querySelectorAll(".copy")) {
-    button.addEventListener("click", async () => {
-      const command = button.parentElement.querySelector(".cmd");
-      let isDone = false;
-      try {
-        await navigator.clipboard.writeText(command.textContent);
-        isDone = true;
-      } catch {
-        const range = document.createRange();
-        range.selectNodeContents(command);
-        const selection = getSelection();
-        selection.removeAllRanges();
-        selection.addRange(range);
-        isDone = document.execCommand("copy");
-      }
-      button.textContent = isDone ? "copied" : "press Ctrl+C";
-      setTimeout(() => { button.textContent = "copy"; }, 1600);
-    });
-  }
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.(".copy");
+    if (!button) return;
+    const command = button.parentElement.querySelector(".cmd");
+    let isDone = false;
+    try {
+      await navigator.clipboard.writeText(command.textContent);
+      isDone = true;
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(command);
+      const selection = getSelection();
+      selection.removeAllRanges();
+      selection.addRange(range);
+      isDone = document.execCommand("copy");
+    }
+    button.textContent = isDone ? "copied" : "press Ctrl+C";
+    setTimeout(() => { button.textContent = "copy"; }, 1600);
+  });
+
+  const start = (facts, kept = {}) => {
+    const icicle = document.getElementById("icicle");
+    const course = document.getElementById("course");
+    // A part that stayed as it was has its listeners already.
+    if (!icicle || started.icicle?.at !== icicle) {
+      started.icicle = icicle && facts.nodes.length
+        ? { at: icicle, ...startIcicle(icicle, facts.nodes, kept.icicle) } : null;
+    }
+    if (!course || started.course?.at !== course) {
+      started.course = course && facts.course
+        ? { at: course, ...startCourse(course, facts.course, kept.course) } : null;
+    }
+  };
+  const state = () => ({ icicle: started.icicle?.state(), course: started.course?.state() });
+  addEventListener("resize", () => started.icicle?.fit());
+  return { start, state, make, focusNode: () => started.icicle?.takeFocus() };
 })();
+quickfitPage.start(JSON.parse(document.getElementById("facts").textContent));

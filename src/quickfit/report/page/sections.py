@@ -253,7 +253,7 @@ def _evidence(finding: Finding, shown: FindingView) -> Html:
         for fact, given in zip(shown.evidence, finding.evidence, strict=True)
     ]
     if shown.cost:
-        rows.append(_fact(shown.cost_label, shown.cost, "", finding.cost_share))
+        rows.append(_fact(shown.cost_label, shown.cost, shown.cost_detail, finding.cost_share))
     why = [shown.basis, f"ruled out: {'; '.join(shown.not_found)}" if shown.not_found else ""]
     return join(
         element("table", element("tbody", *rows), class_="evidence"), _paragraphs(why, "why")
@@ -297,8 +297,9 @@ def _change(finding: Finding, shown: FindingView, diagnosis: Diagnosis) -> Html:
     excerpts = diagnosis.details.excerpts if diagnosis.details is not None else ()
     parts: list[Html] = []
     if fix.hunks:
-        for file, line, listing in diffs_of_hunks(fix.hunks, excerpts):
-            caption = element("figcaption", element("code", f"{text.path(file)}:{line}"))
+        for hunk, listing in diffs_of_hunks(fix.hunks, excerpts):
+            place = sentences.line_of(hunk.file, hunk.line, hunk.cell)
+            caption = element("figcaption", element("code", place))
             parts.append(element("figure", caption, listing))
     elif fix.before or fix.after:
         parts.append(element("figure", diff_of_text(fix.before, fix.after)))
@@ -561,7 +562,8 @@ def _checked(diagnosis: Diagnosis, report: ReportView) -> Html:
                 element("ul", *(element("li", sentence(one)) for one in report.not_checked)),
             )
         )
-    said = [report.early, report.outcome, f"quickfit itself: {report.overhead}"]
+    cost = f"quickfit itself: {report.overhead}" if report.overhead else ""
+    said = [report.early, report.outcome, cost]
     off = [f"Turned itself off: {probe}" for probe in report.probes_off]
     return join(*parts, _paragraphs([*said, *off], "why"))
 

@@ -63,19 +63,19 @@ def shows_place(finding: Finding) -> bool:
 
 def diffs_of_hunks(
     hunks: Sequence[Hunk], excerpts: Sequence[Excerpt]
-) -> Iterator[tuple[str, int, Html]]:
-    """Yield file, line and listing of a change: lines that go, that come, and those around them.
+) -> Iterator[tuple[Hunk, Html]]:
+    """Yield the first place and the listing of a change: what goes, what comes, what is around.
 
     Places that are near each other share a listing.
     """
     group: list[Hunk] = []
     for hunk in sorted(hunks, key=lambda one: (one.file, one.line)):
         if group and not _is_near(group[-1], hunk, excerpts):
-            yield group[0].file, group[0].line, _diff_of_group(group, excerpts)
+            yield group[0], _diff_of_group(group, excerpts)
             group = []
         group.append(hunk)
     if group:
-        yield group[0].file, group[0].line, _diff_of_group(group, excerpts)
+        yield group[0], _diff_of_group(group, excerpts)
 
 
 def _last_line(hunk: Hunk) -> int:

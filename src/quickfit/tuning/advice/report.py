@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from quickfit import terminal, units
+from quickfit.lab.statistics import MIN_GAIN
 from quickfit.tuning.advice.change_table import (
     NO_VALUE,
     ChangeVerdict,
@@ -23,7 +24,7 @@ WIDTH = 100
 CLASSES = (
     "class: below the name. --apply writes same-results; the others need --accept and their class."
 )
-_CODE = "    "
+CODE = "    "
 _LEADS = ("Advised", "Nothing", "Not decided", "Interrupted")
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "dim", "d": "dim"}
 
@@ -32,7 +33,7 @@ def advice_text(advice: Advice) -> str:
     """Return an advice as plain text."""
     first = first_cells(advice)
     table = ["", plain_table(advice.rows, first)] if advice.rows else []
-    head, end = _advice_head(advice), _advice_end(advice)
+    head, end = advice_head(advice), advice_end(advice)
     return "\n".join([*_wrap_paragraphs(head), *table, *_wrap_paragraphs(end)])
 
 
@@ -40,19 +41,19 @@ def colored_advice(advice: Advice, width: int = WIDTH) -> str:
     """Return an advice for a terminal of some width."""
     written = io.StringIO()
     console = terminal.console(written, width=width, force_terminal=True)
-    first, *head = _advice_head(advice)
+    first, *head = advice_head(advice)
     console.print(first, style="bold")
     for line in head:
         console.print(line, style="bold yellow" if line.startswith("Your input") else "")
     if advice.rows:
         console.print()
         console.print(rich_table(advice.rows, first_cells(advice)))
-    for line in _advice_end(advice):
+    for line in advice_end(advice):
         style = "bold" if line.startswith(_LEADS) else ""
-        if line.startswith(_CODE):
-            style = _DIFF_STYLES.get(line.removeprefix(_CODE)[:1], "") if advice.patch else ""
+        if line.startswith(CODE):
+            style = _DIFF_STYLES.get(line.removeprefix(CODE)[:1], "") if advice.patch else ""
         # Lines of code stay whole, so that they can be copied.
-        console.print(line, style=style, soft_wrap=line.startswith(_CODE))
+        console.print(line, style=style, soft_wrap=line.startswith(CODE))
     return written.getvalue().rstrip("\n")
 
 
@@ -72,7 +73,8 @@ def first_cells(advice: Advice) -> dict[str, str]:
     return cells
 
 
-def _advice_head(advice: Advice) -> Iterator[str]:
+def advice_head(advice: Advice) -> Iterator[str]:
+    """Yield what stands above the table: what was tuned, and as it is."""
     base = advice.baseline
     yield f"quickfit tune: {advice.target}"
     yield advice.device
@@ -87,7 +89,8 @@ def _advice_head(advice: Advice) -> Iterator[str]:
     yield from advice.input_note.splitlines()
 
 
-def _advice_end(advice: Advice) -> Iterator[str]:
+def advice_end(advice: Advice) -> Iterator[str]:
+    """Yield what stands below the table; lines of code and commands begin with `CODE`."""
     if any(row.fix_class for row in advice.rows):
         yield CLASSES
     if advice.baseline.learned is not None and advice.loss_note:
@@ -109,7 +112,10 @@ def _advised_lines(advice: Advice) -> Iterator[str]:
         if not any(row.gain for row in advice.rows):
             yield "Nothing was measured beside your training: the reasons are above."
         elif not advice.undecided:
-            yield "Nothing to change: no change was faster for sure (a lower bound of 1.05×)."
+            yield (
+                "Nothing to change: no change was faster for sure (a lower bound of"
+                f" {MIN_GAIN:g}×)."
+            )
         return
     yield f"Advised: {chosen.name}: {gain_text(chosen.gain)} as many samples per second"
     whole, base = advice.whole_gain, advice.baseline
@@ -121,7 +127,7 @@ def _advised_lines(advice: Advice) -> Iterator[str]:
     if not advice.patch:
         yield "Put this into your script:"
     for line in advice.patch.splitlines() or advice.lines:
-        yield f"{_CODE}{line}"
+        yield f"{CODE}{line}"
     yield from advice.remarks
 
 
@@ -135,7 +141,7 @@ def _undecided_lines(advice: Advice) -> Iterator[str]:
         yield text
     else:
         yield f"{text} More time would decide:"
-        yield f"{_CODE}{advice.deciding_words}"
+        yield f"{CODE}{advice.deciding_words}"
 
 
 def _other_lines(advice: Advice) -> Iterator[str]:
@@ -146,12 +152,12 @@ def _other_lines(advice: Advice) -> Iterator[str]:
     yield "Faster, but it learned less from the same samples; yours to decide:"
     for row in rows:
         for line in script_lines(Setting(**row.setting)):
-            yield f"{_CODE}{line}"
+            yield f"{CODE}{line}"
 
 
 def _wrap_paragraphs(paragraphs: Iterable[str]) -> Iterator[str]:
     for one in paragraphs:
-        if not one or one.startswith(_CODE):
+        if not one or one.startswith(CODE):
             yield one
         else:
             yield from textwrap.wrap(one, WIDTH, break_long_words=False, break_on_hyphens=False)

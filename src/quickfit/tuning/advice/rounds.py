@@ -2,9 +2,7 @@
 
 Processes are started a few at a time, because starting is work for whole cores; they are measured
 one at a time, while the others rest. In a turn, every candidate has its block next to one of the
-training as it is, so that both meet the same machine:
-
-    as it is, A, B, as it is, C, D, as it is
+training as it is, so that both meet the same machine.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.turns import order_beside
 from quickfit.lab.verdict import USUAL_PAIRS, Verdict, VerdictKind, judge_gain
 from quickfit.tuning.advice.candidates import (
     ChangeCandidate,
@@ -28,7 +27,7 @@ from quickfit.tuning.advice.candidates import (
 )
 from quickfit.tuning.advice.change_table import ChangeKind, LossChange
 from quickfit.tuning.advice.search import NO_SLOWER, RoundPlan
-from quickfit.tuning.advice.verdicts import Measurement, failure_text
+from quickfit.tuning.advice.verdicts import Measurement
 from quickfit.tuning.trials.batch_judgement import learn_samples
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
@@ -65,13 +64,15 @@ class LossComparison:
 
     Args:
         samples: that everybody learns from.
-        learners: candidates; those that are slower than the training as it is need not.
+        learners: candidates.
         with_base: whether the training as it is learns too.
+        min_gain: candidates that gain less need not learn.
     """
 
     samples: int
     learners: frozenset[ChangeCandidate]
     with_base: bool = True
+    min_gain: float = NO_SLOWER
 
 
 class TrialRound:
@@ -80,7 +81,7 @@ class TrialRound:
     Args:
         machine: where it runs.
         candidates: what is tried.
-        base: the training as it is, where it runs already.
+        base: what they are compared with, where it runs already or is not the training as it is.
         title: of the round, for whoever watches.
         lesson: for the end of the round.
     """
@@ -97,7 +98,6 @@ class TrialRound:
         self._machine = machine
         self._title = title
         self._lesson = lesson
-        self._is_base_new = base is None
         self.base = base or StartedTrial(machine.make(Setting()), "as it is")
         self._others = {
             one: StartedTrial(machine.make(one.setting), one.name) for one in candidates
@@ -127,7 +127,7 @@ class TrialRound:
             return self.found()
 
     def _start(self, *, backwards: bool) -> None:
-        order = [*([self.base] if self._is_base_new else []), *self._others.values()]
+        order = [it for it in (self.base, *self._others.values()) if not it.is_begun]
         waiting = deque(reversed(order) if backwards else order)
         starting: deque[StartedTrial] = deque()
         total = len(waiting)
@@ -158,10 +158,9 @@ class TrialRound:
 
     def _turn(self, candidates: Sequence[ChangeCandidate], turn: int) -> None:
         """Give everybody a block; every second turn goes backwards."""
-        order = turn_order(len(candidates))
         bases: dict[int, TrialBlock] = {}
         blocks: dict[int, TrialBlock] = {}
-        for place, is_base in order if turn % 2 == 0 else reversed(order):
+        for place, is_base in order_beside(len(candidates), turn):
             self._machine.check()
             block = (self.base if is_base else self._others[candidates[place]]).block(self._machine)
             self._check_base()
@@ -182,7 +181,7 @@ class TrialRound:
         able = [
             it
             for one, it in self._others.items()
-            if one in lesson.learners and one in pairs and pairs[one].gain >= NO_SLOWER
+            if one in lesson.learners and one in pairs and pairs[one].gain >= lesson.min_gain
         ]
         everybody = [*([self.base] if lesson.with_base and able else []), *able]
         for number, it in enumerate(everybody, 1):
@@ -208,21 +207,6 @@ class TrialRound:
 
     def _tell(self, text: str) -> None:
         self._machine.tell(f"{self._title}: {text}" if self._title else text)
-
-
-def turn_order(count: int) -> list[tuple[int, bool]]:
-    """Return the order of a turn: places of candidates, and of the training as it is (True).
-
-    The candidate at place n has its neighbour at place (n + 1) // 2 of the training as it is.
-    """
-    order: list[tuple[int, bool]] = []
-    for place in range(count):
-        if place % 2 == 0:
-            order.append((place // 2, True))
-        order.append((place, False))
-    if count % 2 == 0:
-        order.append((count // 2, True))
-    return order
 
 
 # Long enough for the clock and for the noise of one step.
@@ -281,9 +265,11 @@ class StartedTrial:
         self.trial = trial
         self.name = name
         self.side = RoundSide()
+        self.is_begun = False
 
     def begin(self) -> None:
         """Start its process, and do not wait for it."""
+        self.is_begun = True
         try:
             self.trial.start()
         except TrialFailed as failure:
@@ -597,7 +583,7 @@ class SettingBench:
             pairs.append(replace(pair, unchanged=pair.unchanged or self.unchanged))
             self.measured[one] = measurement(pairs, is_busy=self.is_busy)
         for one, failure in found.failures.items():
-            self.failures[one] = failure_text(failure)
+            self.failures[one] = failure.line
 
     def _check_later(self, error: BaselineFailed) -> None:
         """Let a training that failed after it had run be a note: what was measured counts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,18 +17,12 @@ from quickfit.tuning.advice.change_table import (
     LossChange,
     loss_figure,
 )
-from quickfit.tuning.trials.settings import TrialFailed
 
 # After the usual pairs, a mean below this hardly gets a lower bound of 1.05 from more of them.
 NEARLY = 1.08
-# Below this it is not only no gain but a loss worth telling.
-SLOWER = 0.95
 OUT_OF_TIME = "the budget was over"
 LATE = "the time left is for the best ones together; give more with --budget"
 INTERRUPTED = "interrupted"
-_MAX_REASON = 300
-_ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit|Interrupt)\b")
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -141,7 +134,7 @@ def tried_verdict(
             return ChangeVerdict.NOT_DECIDED, found.verdict.why
         times = "once" if gain.pairs == 1 else "twice"
         return ChangeVerdict.NOT_DECIDED, f"measured {times} only: {ended}"
-    if (gain.high if gain.pairs > 1 else gain.mean) < SLOWER:
+    if (gain.high if gain.pairs > 1 else gain.mean) < 1 / MIN_GAIN:
         return ChangeVerdict.SLOWER, ""
     if gain.pairs > 1 and not gain.is_known:
         return ChangeVerdict.NOT_DECIDED, f"{gain.pairs} pairs differ too much to say anything"
@@ -149,7 +142,7 @@ def tried_verdict(
         why = f"after {gain.pairs} pairs it may be as little as {gain.low:.2f}×"
         return ChangeVerdict.NOT_DECIDED, why
     if gain.mean >= MIN_GAIN:
-        why = f"it may be as little as {gain.low:.2f}×, and noise reaches 1.05×"
+        why = f"it may be as little as {gain.low:.2f}×, and noise reaches {MIN_GAIN:g}×"
         return ChangeVerdict.NO_GAIN, why
     return ChangeVerdict.NO_GAIN, ""
 
@@ -178,24 +171,6 @@ def worse_loss_text(loss: LossChange, kind: ChangeKind) -> str:
     if kind is ChangeKind.BATCH:
         return f"{text}; a larger batch takes fewer steps and usually wants a higher learning rate"
     return text
-
-
-def failure_text(failure: TrialFailed) -> str:
-    """Return how a trial failed in one line: what a traceback ends with, or the first line."""
-    lines = [line.strip() for line in without_style(failure.text).splitlines()]
-    lines = [line for line in lines if line]
-    errors = [place for place, line in enumerate(lines) if _ERROR.match(line)]
-    is_traceback = bool(errors) and "Traceback" in failure.text
-    first = errors[-1] if is_traceback else 0
-    # The first line of Keras's errors only says in which layer, the second one says what.
-    count = 2 if is_traceback and lines[first].endswith("().") else 1
-    text = ": ".join([failure.failure.value, *lines[first : first + count]])
-    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}…"
-
-
-def without_style(text: str) -> str:
-    """Return text without the colours that libraries put into their messages."""
-    return _STYLE.sub("", text)
 
 
 # Of these kinds only the fastest counts, and one so far behind it has no chance.
@@ -314,6 +289,11 @@ class AdviceChoice:
             for one in self.tried
             if one != IN_MEMORY
         )
+
+    def chosen_row(self) -> ChangeRow | None:
+        """Return the row of what is advised."""
+        best = self.best()
+        return next((row for row in self.rows() if best and row.name == best.name), None)
 
     def input_gain(self) -> Measured | None:
         """Return how much faster it is with input that costs nothing, where that was tried."""

@@ -10,7 +10,7 @@ from quickfit.tuning.advice.change_table import LossChange, loss_figure
 from quickfit.tuning.batch_size import ladder
 from quickfit.tuning.batch_size.ladder import BatchRow
 from quickfit.tuning.batch_size.search import MAX_RESIDUAL, STEPS_AGAIN, BatchSearch
-from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime, failure_line
+from quickfit.tuning.batch_size.trial_pool import SearchOutOfTime
 from quickfit.tuning.trials.batch_judgement import MIN_UPDATES, learn_samples
 from quickfit.tuning.trials.settings import Setting, TrialFailed, TrialFailure
 
@@ -143,7 +143,7 @@ def _with_input(search: BatchSearch) -> str:
 def _note_failure(
     search: BatchSearch, micro_batch: int, row: BatchRow, failed: TrialFailed
 ) -> None:
-    words = failure_line(failed)
+    words = failed.line
     search.notes.append(
         f"batch {micro_batch} failed when it was run again{_with_input(search)} ({words})"
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from quickfit import units
-from quickfit.capacity import whole_cores
 from quickfit.errors import ModelError, UsageError
+from quickfit.machine import whole_cores
 from quickfit.tuning.batch_size import plan
 from quickfit.tuning.batch_size.confirmation import ConfirmedBatch, confirm_batch, plan_notes
 from quickfit.tuning.batch_size.ladder import FIRST_RUNG, BatchRow

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import SupportsIndex, cast
 
 from quickfit import units
-from quickfit.capacity import free_memory_bytes
 from quickfit.errors import ModelError, UsageError
+from quickfit.machine import free_memory_bytes
 
 SEARCH_MODES = {
     "throughput": "the smallest batch within 10 % of the most samples per second",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
 from quickfit import units
+from quickfit.lab.turns import turn_order
 from quickfit.tuning.batch_size.ladder import BatchRow
 from quickfit.tuning.trials.resources import OtherLoad
 from quickfit.tuning.trials.settings import (
@@ -121,9 +121,9 @@ class TrialPool:
 
     def round(self, *, has_time: Callable[[float], bool] = lambda seconds: True) -> bool:
         """Give each trial a turn, every second time backwards; tell whether there was time."""
-        order = self.alive if self._rounds % 2 == 0 else self.alive[::-1]
-        self._rounds += 1
-        for batch in order:
+        alive, self._rounds = self.alive, self._rounds + 1
+        for place in turn_order(len(alive), self._rounds - 1):
+            batch = alive[place]
             if not has_time(self.round_s([batch])):
                 return False
             self._turn(batch)
@@ -230,21 +230,9 @@ class TrialPool:
             # What was measured before counts.
             self.rows[batch] = replace(row, words="" if row.steps_s else TIME_WAS_OVER)
             return
-        self.rows[batch] = replace(
-            row, failure=failed.failure, words=failure_line(failed), text=failed.text
-        )
+        self.rows[batch] = replace(row, failure=failed.failure, words=failed.line, text=failed.text)
 
 
 def _turn_steps(step_s: float) -> int:
     """Return how many steps make a turn; a trial makes one more before it counts."""
     return max(MIN_TURN_STEPS - 1, round(POOL_BLOCK_S / max(step_s, 1e-6)))
-
-
-def failure_line(failed: TrialFailed) -> str:
-    """Return how a trial failed in one line."""
-    lines = [line.strip() for line in failed.text.splitlines() if line.strip()]
-    # An error names itself near the end; of an end by the system the first line says what it was.
-    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit|Interrupt)\b", line)]
-    if failed.failure is TrialFailure.ERROR:
-        lines = errors[-1:] or lines[-1:]
-    return f"{failed.failure}: {lines[0][:200]}" if lines else str(failed.failure)

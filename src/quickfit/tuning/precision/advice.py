@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any
 
 from quickfit import units
 from quickfit.errors import ModelError, UsageError
-from quickfit.lab.statistics import MIN_GAIN, Measured, interval
+from quickfit.lab.budget import Budget
+from quickfit.lab.statistics import MIN_GAIN, Measured
+from quickfit.lab.verdict import USUAL_PAIRS, VerdictKind
+from quickfit.tuning.advice.candidates import ChangeCandidate
+from quickfit.tuning.advice.change_table import ChangeKind
+from quickfit.tuning.advice.rounds import (
+    BaselineFailed,
+    LossComparison,
+    RoundSide,
+    StartedTrial,
+    TrialMachine,
+    TrialPair,
+    TrialRound,
+    close_trials,
+    measurement,
+)
 from quickfit.tuning.precision.hardware import Outlook, Prospect, prospect_of, read_hardware
 from quickfit.tuning.precision.policies import every_layer, policy_lines, policy_name
 from quickfit.tuning.precision.survey import SurveyReason, survey_model, survey_speed
 from quickfit.tuning.trials.settings import (
     Setting,
-    TrialBlock,
     TrialFailed,
     TrialLearned,
 )
@@ -198,11 +211,10 @@ def _choose_answer(
         return PrecisionAnswer.NO if prospect.outlook is Outlook.NONE else PrecisionAnswer.MAYBE
     if isinstance(measured, PrecisionRefused):
         return PrecisionAnswer.NO
-    speedup = measured.speedup
-    if speedup.low >= MIN_GAIN:
+    if measured.is_proven:
         return PrecisionAnswer.YES
     # A gain that a few pairs could not prove may still be one; without units for it, hardly.
-    is_open = speedup.mean >= MIN_GAIN and prospect.is_candidate
+    is_open = measured.speedup.mean >= MIN_GAIN and prospect.is_candidate
     return PrecisionAnswer.MAYBE if is_open else PrecisionAnswer.NO
 
 
@@ -242,8 +254,8 @@ def _speed_line(tried: str, measured: PrecisionComparison) -> str:
     text = f"measured: {tried} trains {units.factor(speedup.mean)} as fast ({tail}"
     if speedup.mean < MIN_GAIN:
         text += ", which is no gain that counts"
-    elif speedup.low < MIN_GAIN:
-        text += f", not proven: the lower end must reach {units.factor(MIN_GAIN)}"
+    elif not measured.is_proven:
+        text += ", not proven: the pairs differ too much"
     return text
 
 
@@ -272,12 +284,6 @@ def _loss_text(side: PrecisionSide) -> str:
     return f"{side.learned.before:.4g} → {side.learned.after:.4g}"
 
 
-# Blocks of each side in a pair, and how long one lasts at least.
-PRECISION_TURNS = 4
-PRECISION_BLOCK_S = 0.4
-MIN_PRECISION_STEPS = 3
-# Pairs that a gain must be seen in. A first pair without one is enough to say no.
-MAX_PAIRS = 3
 # Enough for a loss to move, little enough to wait for.
 LEARN_STEPS = 30
 
@@ -294,12 +300,21 @@ class PrecisionSide:
 
 @dataclass(frozen=True)
 class PrecisionComparison:
-    """float32 and 16 bits on the same model and data; `speedup` is of 16 bits over float32."""
+    """float32 and 16 bits on the same model and data.
+
+    Args:
+        speedup: of 16 bits over float32.
+        full: how float32 did.
+        half: how 16 bits did.
+        batch: samples of a step.
+        is_proven: whether the pairs show a gain.
+    """
 
     speedup: Measured
     full: PrecisionSide
     half: PrecisionSide
     batch: int
+    is_proven: bool
 
 
 @dataclass(frozen=True)
@@ -309,14 +324,6 @@ class PrecisionRefused:
     text: str
 
 
-Sides = tuple["TrainingTrial", "TrainingTrial"]
-Blocks = tuple[list[TrialBlock], list[TrialBlock]]
-
-
-class _HalfFailed(Exception):  # noqa: N818 - an answer about 16 bits
-    """The side in 16 bits came to nothing."""
-
-
 def compare_precisions(
     make: Callable[[Setting], TrainingTrial],
     settings: tuple[Setting, Setting],
@@ -324,7 +331,7 @@ def compare_precisions(
     enough: float = 1.0,
     tell: Callable[[str], None] = lambda text: None,
 ) -> PrecisionComparison | PrecisionRefused:
-    """Return how float32 and 16 bits did, over three pairs of fresh processes at most.
+    """Return how float32 and 16 bits did, over pairs of fresh processes until it is decided.
 
     Args:
         make: makes a trial of a setting.
@@ -335,110 +342,73 @@ def compare_precisions(
     Raises:
         ModelError: the model does not train in float32 either.
     """
-    try:
-        return _compare_pairs(make, settings, enough, tell)
-    except _HalfFailed as failed:
-        return PrecisionRefused(str(failed))
-
-
-def _compare_pairs(
-    make: Callable[[Setting], TrainingTrial],
-    settings: tuple[Setting, Setting],
-    enough: float,
-    tell: Callable[[str], None],
-) -> PrecisionComparison:
-    blocks: list[Blocks] = []
+    candidate = ChangeCandidate(ChangeKind.PRECISION, "16 bits", settings[1])
+    machine = TrialMachine(make, Budget(TIMEOUT_MAX))
+    pairs: list[TrialPair] = []
+    full: list[RoundSide] = []
     while True:
-        tell(f"precision: pair {len(blocks) + 1} of at most {MAX_PAIRS}")
-        is_swapped = len(blocks) % 2 == 1
-        with ExitStack() as closing:
-            sides = _begin_sides(make, settings, closing, is_swapped=is_swapped)
-            blocks.append(_take_turns(sides, is_swapped=is_swapped))
-            if len(blocks) == MAX_PAIRS or _pair_ratio(blocks[-1]) < enough:
-                batch = sides[0].ready().batch
-                return _join_pairs(blocks, _learn_both(sides, LEARN_STEPS * batch), batch)
+        tell(f"precision: pair {len(pairs) + 1} of at most {USUAL_PAIRS}")
+        base = StartedTrial(make(settings[0]), "float32")
+        with close_trials([base]):
+            try:
+                lesson = None if pairs else _begin_first(base, machine, candidate)
+                one = TrialRound(machine, [candidate], base=base, lesson=lesson)
+                found = one.measure(backwards=len(pairs) % 2 == 1)
+                batch = base.ready().batch
+            except BaselineFailed as error:
+                raise _not_in_float32(error.failure) from error
+        if candidate not in found.pairs:
+            failed = found.failures[candidate]
+            return PrecisionRefused(f"{failed.failure}: {failed.text}")
+        pairs.append(found.pairs[candidate])
+        full.append(base.side)
+        is_open = len(pairs) < USUAL_PAIRS and measurement(pairs).verdict.is_open
+        if not is_open or pairs[-1].gain < enough:
+            return _join_pairs(pairs, full, batch)
 
 
-def _begin_sides(
-    make: Callable[[Setting], TrainingTrial],
-    settings: tuple[Setting, Setting],
-    closing: ExitStack,
-    *,
-    is_swapped: bool,
-) -> Sides:
-    """Start both sides and wait until they have trained a little."""
-    sides = make(settings[0]), make(settings[1])
-    for side in sides[::-1] if is_swapped else sides:
-        closing.callback(side.close)
-        side.start()
-    for who in (0, 1):
-        with _blame_side(who):
-            sides[who].ready()
-    return sides
+def _begin_first(
+    base: StartedTrial, machine: TrialMachine, candidate: ChangeCandidate
+) -> LossComparison:
+    """Start float32, whose batch tells how many samples both learn from."""
+    base.begin()
+    base.wait(machine)
+    samples = LEARN_STEPS * base.ready().batch
+    return LossComparison(samples, frozenset({candidate}), min_gain=0.0)
 
 
-def _take_turns(sides: Sides, *, is_swapped: bool) -> Blocks:
-    """Let both sides train in turn: A B, B A, and so on."""
-    steps = [
-        max(math.ceil(PRECISION_BLOCK_S / one.ready().step_s), MIN_PRECISION_STEPS) for one in sides
-    ]
-    blocks: Blocks = ([], [])
-    for turn in range(PRECISION_TURNS):
-        order = (0, 1) if (turn % 2 == 0) is not is_swapped else (1, 0)
-        for who in order:
-            with _blame_side(who):
-                blocks[who].append(sides[who].run(steps[who]))
-    return blocks
-
-
-def _learn_both(sides: Sides, samples: int) -> tuple[TrialLearned, TrialLearned]:
-    with _blame_side(0):
-        full = sides[0].learn(samples)
-    with _blame_side(1):
-        return full, sides[1].learn(samples)
-
-
-@contextmanager
-def _blame_side(who: int) -> Iterator[None]:
-    """Tell a failure by the side it happened on."""
-    try:
-        yield
-    except TrialFailed as failed:
-        if who == 1:
-            raise _HalfFailed(f"{failed.failure}: {failed.text}") from failed
-        raise ModelError(
-            f"the model does not train on these data in float32 ({failed.failure}), so "
-            f"nothing was measured:\n{failed.text}\n"
-            "Do model and data fit together? `model.fit` with the same data must work first. For "
-            "an answer from hardware and model alone: advise_precision(model, measure=False)."
-        ) from failed
-
-
-def _pair_ratio(pair: Blocks) -> float:
-    return _sample_s(pair[0]) / _sample_s(pair[1])
-
-
-def _sample_s(blocks: Sequence[TrialBlock]) -> float:
-    return sum(block.wall_s for block in blocks) / sum(block.samples for block in blocks)
+def _not_in_float32(failed: TrialFailed) -> ModelError:
+    return ModelError(
+        f"the model does not train on these data in float32 ({failed.failure}), so "
+        f"nothing was measured:\n{failed.text}\n"
+        "Do model and data fit together? `model.fit` with the same data must work first. For "
+        "an answer from hardware and model alone: advise_precision(model, measure=False)."
+    )
 
 
 def _join_pairs(
-    pairs: list[Blocks], learned: tuple[TrialLearned, TrialLearned], batch: int
+    pairs: Sequence[TrialPair], full: Sequence[RoundSide], batch: int
 ) -> PrecisionComparison:
-    full, half = (_build_side([pair[who] for pair in pairs], learned[who]) for who in (0, 1))
-    return PrecisionComparison(interval([_pair_ratio(pair) for pair in pairs]), full, half, batch)
-
-
-def _build_side(pairs: Sequence[Sequence[TrialBlock]], learned: TrialLearned) -> PrecisionSide:
-    """Return how one precision did, over the blocks of each pair.
-
-    Means are geometric, as that of the speed-up is: the times of both sides then have its ratio,
-    also where one pair met a busy machine.
-    """
-    cpus_s = [sum(b.cpu_s for b in blocks) / sum(b.samples for b in blocks) for blocks in pairs]
-    return PrecisionSide(
-        statistics.geometric_mean(_sample_s(blocks) for blocks in pairs),
-        statistics.geometric_mean(max(cpu_s, 1e-12) for cpu_s in cpus_s),
-        max(block.peak_bytes for blocks in pairs for block in blocks),
-        learned,
+    """Return how both did over all pairs; the times of both sides have the ratio of the gain."""
+    found = measurement(pairs)
+    first = pairs[0]
+    assert first.learned is not None
+    assert first.unchanged is not None
+    sample_s = statistics.geometric_mean(_per_sample(side, "wall_s") for side in full)
+    cpu_s = statistics.geometric_mean(max(_per_sample(side, "cpu_s"), 1e-12) for side in full)
+    peak = max(pair.unchanged_peak_bytes for pair in pairs)
+    half_peak = max(pair.peak_bytes for pair in pairs)
+    return PrecisionComparison(
+        found.gain,
+        PrecisionSide(sample_s, cpu_s, peak, first.unchanged),
+        PrecisionSide(
+            sample_s / found.gain.mean, cpu_s * (found.cpu or 1.0), half_peak, first.learned
+        ),
+        batch,
+        found.verdict.kind is VerdictKind.ACCEPTED,
     )
+
+
+def _per_sample(side: RoundSide, what: str) -> float:
+    blocks = side.blocks
+    return sum(getattr(one, what) for one in blocks) / sum(one.samples for one in blocks)

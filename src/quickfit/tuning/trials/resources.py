@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from quickfit.capacity import whole_cores
 from quickfit.lab.child_side import status_bytes
+from quickfit.machine import whole_cores
 
 
 def held_bytes() -> int:

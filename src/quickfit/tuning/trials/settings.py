@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -228,3 +229,27 @@ class TrialFailed(Exception):  # noqa: N818 - it is an answer about one setting,
         super().__init__(f"{failure}: {text}")
         self.failure = failure
         self.text = text
+
+    @property
+    def line(self) -> str:
+        """How it failed in one line: what a traceback ends with, or the first line."""
+        lines = [line.strip() for line in without_style(self.text).splitlines()]
+        lines = [line for line in lines if line]
+        errors = [place for place, line in enumerate(lines) if _ERROR.match(line)]
+        is_error = bool(errors) and self.failure is TrialFailure.ERROR
+        is_traceback = is_error or "Traceback" in self.text
+        first = (errors or [len(lines) - 1])[-1] if is_traceback else 0
+        # The first line of Keras's errors only says in which layer, the second one says what.
+        count = 2 if is_traceback and lines[first].endswith("().") else 1
+        text = ": ".join([self.failure.value, *lines[first : first + count]])
+        return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]}…"
+
+
+_MAX_LINE = 300
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit|Interrupt)\b")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def without_style(text: str) -> str:
+    """Return text without the colours that libraries put into their messages."""
+    return _STYLE.sub("", text)

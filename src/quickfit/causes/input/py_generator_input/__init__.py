@@ -53,6 +53,7 @@ from quickfit.signals import Signals
 from quickfit.signals.caching import epoch_fits_memory
 from quickfit.signals.gains import gain, predicted_step_s, share_interval
 from quickfit.signals.input import PyInput
+from quickfit.signals.python_input import input_threads
 
 # A generator that is the limit is asked for the next batch as soon as it has given one.
 MIN_BUSY_SHARE = 0.60
@@ -157,7 +158,9 @@ def _gain(source: PyInput, signals: Signals) -> Gain:
     work, per_step = signals.work, signals.steps_per_execution
     cpu_s = source.batch_cpu_s * per_step
     wall_s = source.batch_s * per_step
-    if source.workers == 1 and cpu_s < WAITING_CPU_SHARE * wall_s:
+    # Standing in line for a core is no waiting that requests in flight would overlap.
+    lined_up_s = min(input_threads(signals).delay * work.step_s, max(wall_s - cpu_s, 0.0))
+    if source.workers == 1 and cpu_s < WAITING_CPU_SHARE * (wall_s - lined_up_s):
         after = tuple(
             predicted_step_s(work, input_s=wall_s / flight, input_cpu_s=cpu_s, cores=cores)
             for flight, cores in zip(IN_FLIGHT, work.cores_after(), strict=True)

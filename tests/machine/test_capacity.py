@@ -5,8 +5,8 @@ import os
 import psutil
 import pytest
 
-from quickfit import capacity
-from quickfit.capacity import cores_in_groups, free_in_groups
+from quickfit.machine import capacity
+from quickfit.machine.capacity import cores_in_groups, free_in_groups
 
 
 def group(folder, files):
