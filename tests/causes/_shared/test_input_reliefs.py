@@ -188,6 +188,11 @@ def test_items_of_a_generator_that_draws_are_kept():
             id="elements of a list that it is appended to",
         ),
         pytest.param("def load", "@tf.function\ndef load", id="it has a decorator"),
+        pytest.param(
+            "            yield x",
+            "            x = np.stack([load(paths[0])[2:4]])\n            yield x",
+            id="only a part of it is used",
+        ),
     ],
 )  # fmt: skip
 def test_items_are_not_kept_where(old, new):

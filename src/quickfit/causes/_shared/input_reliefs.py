@@ -51,12 +51,14 @@ class Relief:
         cause: the cause that it removes.
         line: where.
         keeps: it holds all of the data in memory; else the work is spread over the cores.
+        is_of_items: what it holds is not what the batches are made of, but what comes before.
     """
 
     change: Change
     cause: str
     line: int
     keeps: bool
+    is_of_items: bool = False
 
 
 def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) -> list[Relief]:
@@ -130,7 +132,7 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         module.insert_after(loop, "while True:\n    yield from kept"),
     ]
     for node, statement in zip(yields, statements, strict=True):
-        value = node.value  # type: ignore[union-attr]
+        value = node.value
         assert value is not None
         is_bare = isinstance(value, ast.Tuple) and not module.code(value).startswith("(")
         given = f"({module.code(value)})" if is_bare else module.code(value)
@@ -209,11 +211,8 @@ def _spread(module: Module, data: ast.expr, cores: int, *, is_same: bool) -> Rel
     statement = _made_by(module, data)
     if statement is None or cores < 2 or not isinstance(data, ast.Name):
         return None
-    if any(
-        isinstance(n, ast.keyword | ast.Attribute)
-        and "workers" in (getattr(n, "arg", ""), getattr(n, "attr", ""))
-        for n in ast.walk(module.tree)
-    ):
+    said = [keyword.arg for keyword in module.all(ast.keyword)]
+    if "workers" in (*said, *(node.attr for node in module.all(ast.Attribute))):
         return None
     edit = module.insert_after(statement, f"{data.id}.workers = {cores}")
     if edit is None:
@@ -257,7 +256,8 @@ def _of_functions(pure: Purity, program: Program, entry: Routine) -> Iterator[Re
     for module, function in _worthwhile(pure, program, entry, 3):
         change = _remembered(module, function, f"what `{function.name}` gives")
         if change is not None:
-            yield Relief(change, "py-generator-input", function.lineno, keeps=True)
+            line = function.lineno
+            yield Relief(change, "py-generator-input", line, keeps=True, is_of_items=True)
 
 
 def _worthwhile(
@@ -397,6 +397,8 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
             parts = value.elts if isinstance(value, ast.Tuple) else [value]
             if any(part and reads(part) & views and not is_fresh(part) for part in parts):
                 return False  # who gets it may write into it
+        if isinstance(node, ast.Subscript) and _is_part(node) and reads(node.value) & views:
+            return False  # most of what is kept may not be in the batches
         if not isinstance(node, ast.Call):
             continue
         method = node.func if isinstance(node.func, ast.Attribute) else None
@@ -410,11 +412,18 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
     return True
 
 
+def _is_part(node: ast.Subscript) -> bool:
+    """Tell whether less is taken than there is: `image[a:b]`, not `image[:, ::-1]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    return any(part.lower is not None or part.upper is not None for part in slices)
+
+
 _COPYING = frozenset(
     (
-        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32", "len"),
-        *("vstack", "hstack", "mean", "std", "sum", "max", "min", "constant", "clip", "pad", "dot"),
-        *("convert_to_tensor", "float", "int", "flip", "fliplr", "flipud", "rot90", "transpose"),
+        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32"),
+        *("vstack", "hstack", "constant", "clip"),
+        *("convert_to_tensor", "flip", "fliplr", "flipud", "rot90", "transpose"),
     )
 )
 
