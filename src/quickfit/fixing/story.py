@@ -371,6 +371,7 @@ def _drop_needless(story: Story) -> None:
     if best.measured is None or together.measured.mean >= MIN_GAIN * best.measured.mean:
         return
     why = f"adds nothing to: {best.change.title}"
+    story.together = replace(together, is_accepted=False, why=why)
     story.outcomes = [
         one if one is best or one not in accepted else replace(one, is_accepted=False, why=why)
         for one in story.outcomes
