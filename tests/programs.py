@@ -1,9 +1,12 @@
 """Programs of a few lines, and what a cause sees in their text."""
 
 import textwrap
+from pathlib import Path
 
 from quickfit.code import Program
 from quickfit.code.edits import apply_edits
+
+PAIRS = Path(__file__).parent.parent / "corpus" / "pairs"
 
 
 def program_of(source):
@@ -33,3 +36,13 @@ def fixed(cause, source, file="train.py"):
 
 def _text(text):
     return textwrap.dedent(text).lstrip("\n")
+
+
+def pair(name, kind):
+    """Return a script of `corpus/pairs`: `slow` suffers from the cause, `fixed` does not."""
+    return (PAIRS / name / f"{kind}.py").read_text()
+
+
+def code_of(text):
+    """Return a script without the sentence that it begins with."""
+    return text.partition("\n\n")[2]

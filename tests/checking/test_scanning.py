@@ -219,3 +219,37 @@ def test_a_file_without_permission_is_an_error_of_the_file(home):
     (home / "a.py").write_text(SHUFFLED)
     (home / "a.py").chmod(0)
     assert messages(check(home / "a.py")) == ["cannot read this file (Permission denied)"]
+
+
+DEAD = SHUFFLED.replace("ds = tf", "raise SystemExit\nds = tf")
+
+
+def test_code_that_is_never_come_to_is_left_alone(home):
+    assert check(home / "a.py", DEAD).told == ()
+    assert check(home / "a.py", SHUFFLED.replace("ds = tf", "if False:\n    ds = tf")).told == ()
+
+
+OLD = "from keras.optimizers import Adam\nimport keras\nAdam(lr=0.1, decay=0.1)\n"
+
+
+def test_findings_of_a_cause_in_a_line_are_one(home):
+    (told,) = check(home / "a.py", OLD).told
+    assert "`lr`" in told.spotted.summary
+    assert "`decay`" in told.spotted.summary
+    assert told.kind == "repairs"
+
+
+def test_a_file_of_tensorflow_1_is_one_finding(home):
+    text = "import tensorflow as tf\nx = tf.placeholder(tf.float32)\ns = tf.Session()\ntf.log(x)\n"
+    (told,) = check(home / "a.py", text).told
+    assert "TensorFlow 1" in told.spotted.summary
+
+
+def test_what_a_pin_silences_is_said_and_can_be_told(home):
+    (home / "requirements.txt").write_text("tensorflow==2.10\n")
+    checked = check(home / "a.py", OLD)
+    assert checked.told == ()
+    assert "requirements.txt" in checked.notes[0]
+    assert "--keras3" in checked.notes[0]
+    task = Task((str(home / "a.py"),), EVERY, assumes_keras3=True)
+    assert len(Scanner(task).check(str(home / "a.py")).told) == 1

@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import itertools
 import pkgutil
 
 from quickfit.causes._cause import Cause, example, silence_finding
 from quickfit.code import Module, Program
 from quickfit.code.conditions import dead_lines
-from quickfit.findings import Span, Spotted
+from quickfit.findings import Change, Edit, Effect, Span, Spotted
 from quickfit.liveness.reason import Mechanism
 
 __all__ = ["Cause", "catalogue", "example", "scanned", "silence_finding", "stuck_mechanisms"]
@@ -66,7 +67,38 @@ def scanned(module: Module, program: Program) -> list[Spotted]:
         found += [dataclasses.replace(s, cause=cause.name, title=cause.title) for s in spots]
     dead = dead_lines(module) if found else []
     found = [s for s in found if s.where.file != module.path or not _is_within(s.where, dead)]
-    return sorted(dict.fromkeys(found), key=lambda spot: (spot.where, spot.cause))
+    found = sorted(dict.fromkeys(found), key=lambda spot: (spot.where, spot.cause))
+    return _one_per_line(found)
+
+
+def _one_per_line(found: list[Spotted]) -> list[Spotted]:
+    """Make one finding of those of one cause in one line, with the edits of all."""
+    groups: dict[tuple[str, int, str, bool], list[Spotted]] = {}
+    for spot in found:
+        key = (spot.where.file, spot.where.line, spot.cause, spot.is_hint)
+        groups.setdefault(key, []).append(spot)
+    return [_joined(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _joined(group: list[Spotted]) -> Spotted:
+    first = min(group, key=lambda spot: list(Effect).index(spot.effect))
+    summaries = list(dict.fromkeys(spot.summary for spot in group))
+    related = tuple(dict.fromkeys(each for spot in group for each in spot.related))
+    changes = [spot.change for spot in group if spot.change is not None]
+    edits = tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+    is_one = len({change.kind for change in changes}) == 1
+    if changes and is_one and not _collide(edits):
+        change: Change | None = dataclasses.replace(changes[0], edits=edits)
+    else:
+        change = changes[0] if changes else None
+    summary = "; ".join(summaries)
+    return dataclasses.replace(first, summary=summary, related=related, change=change)
+
+
+def _collide(edits: tuple[Edit, ...]) -> bool:
+    ordered = sorted(edits, key=lambda edit: (edit.file, edit.begin, edit.end))
+    pairs = itertools.pairwise(ordered)
+    return any(one.file == other.file and one.end > other.begin for one, other in pairs)
 
 
 def _is_within(where: Span, ranges: list[tuple[int, int]]) -> bool:

@@ -58,6 +58,7 @@ class Request:
         isolated: without any settings.
         jobs: how many processes; 0 for as many as there are cores.
         stdin_name: what text from stdin is called.
+        keras3: the files run with Keras 3, whatever versions their project asks for.
     """
 
     words: tuple[str, ...] = (".",)
@@ -75,6 +76,7 @@ class Request:
     isolated: bool = False
     jobs: int = 0
     stdin_name: str = ""
+    keras3: bool = False
 
 
 def check(request: Request, *, stdin: BinaryIO, out: TextIO, err: TextIO) -> int:
@@ -148,7 +150,7 @@ class _Checker:
         return replace(outcome, files=files, fixed=tuple(done.fixed)), done
 
     def _check(self, paths: Sequence[str], given: Mapping[str, bytes]) -> list[Checked]:
-        task = Task(self._together, self._choice, given)
+        task = Task(self._together, self._choice, given, self._request.keras3)
         return check_all(task, paths, jobs=self._request.jobs, progress=self._progress)
 
     def _is_excluded(self, file: str) -> bool:

@@ -40,11 +40,13 @@ class Task:
         paths: of all files that are read together.
         choice: what is told.
         given: the bytes of files that are not to be read from disk.
+        assumes_keras3: whatever versions the project asks for.
     """
 
     paths: tuple[str, ...]
     choice: Choice
     given: Mapping[str, bytes] = field(default_factory=dict)
+    assumes_keras3: bool = False
 
 
 class Scanner:
@@ -54,6 +56,7 @@ class Scanner:
         self._task = task
         texts = dict(_texts(task.given))
         self._program = Program(task.paths, texts)
+        self._program.assumes_keras3 = task.assumes_keras3
         self._texts: dict[str, Text] = {}
         self._ignores: dict[str, Ignores] = {}
 

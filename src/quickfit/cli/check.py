@@ -84,10 +84,22 @@ def check(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Without any settings of a project.")
     ] = False,
+    keras3: Annotated[
+        bool,
+        typer.Option(
+            "--keras3", help="The code is to run with Keras 3, whatever its project pins."
+        ),
+    ] = False,
     jobs: Annotated[
         int,
         typer.Option(metavar="N", help="Processes that work. [default: cores]", show_default=False),
     ] = 0,
+    lsp: Annotated[
+        bool,
+        typer.Option(
+            "--lsp", help="Be a language server on stdin and stdout: findings and fixes in editors."
+        ),
+    ] = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="FILE", help="What text from stdin is called.")
     ] = "",
@@ -108,6 +120,11 @@ def check(
 
     Ends with 0 where nothing was found, 1 with findings, 2 if a file cannot be read.
     """
+    if lsp:
+        from quickfit.checking.language_server import serve
+
+        serve(keras3=keras3)
+        return
     from quickfit.checking.command import Request, stdin_bytes
     from quickfit.checking.command import check as check_all
     from quickfit.findings import FixClass
@@ -128,6 +145,7 @@ def check(
         isolated=isolated,
         jobs=jobs,
         stdin_name=stdin_filename,
+        keras3=keras3,
     )
     code = 0
 

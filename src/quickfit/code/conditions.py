@@ -62,9 +62,10 @@ def dead_lines(module: Module) -> list[tuple[int, int]]:
         if not module.path.endswith(".ipynb") or module.function(end) is not None:
             block = module.block(end)
             found.append(block[block.index(end) + 1 :])
-    for choice in module.all(ast.If, ast.While):
+    choices: list[ast.If | ast.While] = [*module.all(ast.If), *module.all(ast.While)]
+    for choice in choices:
         if isinstance(choice.test, ast.Constant):
-            found.append(choice.orelse if choice.test.value else choice.body)
+            found += [choice.orelse if choice.test.value else choice.body]
     return [(block[0].lineno, block[-1].end_lineno or 0) for block in found if block]
 
 

@@ -94,6 +94,10 @@ READS_ALL = _methods(lambda method: method.reads_all)
 PASSING = frozenset(("cache", "prefetch", "repeat", "shuffle", "skip", "take"))
 # May end what never ends.
 ENDING = frozenset(("apply", "take", "take_while"))
+# Take a part of the elements: behind a shuffle, another part with every order.
+PARTING = frozenset(("take", "skip", "shard"))
+# Behind these it is open which elements stand beside each other.
+MIXING = frozenset(("shuffle", "unbatch", "window", "flat_map", "interleave", "rebatch", "apply"))
 # No other library has methods of these names.
 ONLY_OF_DATASETS = frozenset(("interleave", "padded_batch", "prefetch", "with_options"))
 # Where `drop_remainder` stands among the arguments.

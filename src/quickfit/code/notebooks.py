@@ -22,6 +22,8 @@ PYTHON_CELLS = frozenset(
 # What IPython takes for a command of the shell without a mark, as its defaults have it.
 _BARE = re.compile(r"(pip3?|(micro)?mamba|conda|cd|ls|ll|cat|mkdir|rmdir|rm|cp|mv)\s+[^\s=(,]")
 _CELL = re.compile(r"%%\s*(\w*)")
+# A script that a cell writes is one that is run next, mostly.
+_SCRIPT = re.compile(r"%%\s*(writefile|file)\b[^\n]*\.py\s*$")
 _TIMED = re.compile(r"%time (?=\S)")
 _ASSIGNED = re.compile(r"(\s*[\w*(\[][\w\s.,*()\[\]]*?)=\s*[!%]")
 _HELP = re.compile(r"%{0,2}[\w.*]+(\[[^\]]*\])?\?{1,2};?$")
@@ -49,7 +51,7 @@ def _translated(source: str) -> str:
     lines = source.split("\n")
     first = next((n for n, line in enumerate(lines) if _says(line)), 0)
     magic = _CELL.match(lines[first])
-    if magic and magic[1] not in PYTHON_CELLS:
+    if magic and magic[1] not in PYTHON_CELLS and not _SCRIPT.match(lines[first]):
         return _blank(source)
     if magic:
         lines[first] = "pass"
@@ -57,7 +59,7 @@ def _translated(source: str) -> str:
     try:
         parse_python(code)
     except SyntaxError:
-        if not _is_pasted(code):
+        if not _is_pasted(code) and not _SCRIPT.match(source.split("\n")[first]):
             raise
         return _blank(source)
     return code

@@ -35,6 +35,8 @@ class Program:
         self.files = Files([*paths, *(texts or {})], texts)
         self.resolver = Resolver(self.files)
         self.notes: list[str] = []
+        # The pins of its project do not count.
+        self.assumes_keras3 = False
 
     def module(self, path: str) -> Module:
         """Return a parsed file.

@@ -31,7 +31,7 @@ _STEADY = frozenset(
         *("numpy", "PIL", "cv2", "scipy", "skimage", "imageio", "math", "re", "json", "csv"),
         *("string", "struct", "itertools", "functools", "operator", "collections", "statistics"),
         *("unicodedata", "html", "base64", "zlib", "gzip", "bz2", "lzma", "soundfile", "librosa"),
-        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "binascii"),
+        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "hashlib"),
     )
 )
 _STEADY_PARTS = (
@@ -246,7 +246,8 @@ class Purity:
 
     def _is_kept(self, module: Module, function: Function, name: str) -> bool:
         """Tell whether a name outside a function is given its value once, and never changed."""
-        if any(name in node.names for node in module.all(ast.Global, ast.Nonlocal)):
+        declared = [*module.all(ast.Global), *module.all(ast.Nonlocal)]
+        if any(name in node.names for node in declared):  # type: ignore[attr-defined]
             return False
         changed = [
             node
@@ -276,10 +277,10 @@ class Purity:
     def _is_kept_attribute(self, node: ast.Attribute) -> bool:
         """Tell whether `self.name` is set by `__init__` alone, and never changed."""
         for other in self._program.modules():
-            for one in other.all(ast.FunctionDef):
+            for method in other.all(ast.FunctionDef):
                 # A property is a function that is called.
-                is_called = one.name == node.attr and bool(one.decorator_list)
-                if is_called and not self.is_pure(other, one, MAX_DEPTH // 2):
+                is_called = method.name == node.attr and bool(method.decorator_list)
+                if is_called and not self.is_pure(other, method, MAX_DEPTH // 2):
                     return False
             for one in other.all(ast.Attribute):
                 if one.attr != node.attr or isinstance(one.ctx, ast.Load):

@@ -16,25 +16,40 @@ from quickfit.errors import SourceError
 
 # How far up the files of a project are looked for; the folder of the repository ends it earlier.
 MAX_FOLDERS = 5
-_FILES = ("requirements*.txt", "environment*.y*ml", "Pipfile", "pyproject.toml", "setup.py")
+_FILES = (
+    *("requirements*.txt", "requirements/*.txt", "constraints*.txt", "environment*.y*ml"),
+    *("Pipfile", "pyproject.toml", "setup.py", "setup.cfg"),
+)
 _PACKAGES = r"(?<![\w-])(tensorflow(?:[-_](?:gpu|cpu|macos))?|keras)(?![\w-])"
 _BOUND = re.compile(r"(?<![<>!=~])(===?|=|~=|<=|<)\s*[\"']?\s*v?(\d+)(?:\.(\d+))?")
 _LINE = re.compile(_PACKAGES + r"(?:\[[\w,\s-]*\])?[\"']?\s*([^#\n;]*)")
 _INSTALL = re.compile(r"(?:pip3?|conda)\s+install\s+[^\n]*")
+# Packages that no version of Keras 3 runs with, where one is required or installed.
+_IMPLIES = re.compile(
+    r"^[^#\n]*(?<![\w./-])(tensorflow[-_]addons|keras[-_](contrib|applications|rl2?|retinanet))(?![\w-])",
+    re.MULTILINE | re.IGNORECASE,
+)
 # The first versions that bring Keras 3.
 _FIRST = {"tensorflow": (2, 16), "keras": (3, 0)}
 
 
 def asks_for_keras2(path: str) -> bool:
     """Tell whether a project, or a notebook itself, asks for versions that bring Keras 2."""
+    return bool(keras2_pin(path))
+
+
+def keras2_pin(path: str) -> str:
+    """Return what asks for Keras 2: the file of a project, or the notebook itself; else empty."""
     file = Path(path)
-    if file.suffix == ".ipynb" and _notebook_asks(file):
-        return True
-    return _folder_asks(file.parent)
+    if file.suffix in (".ipynb", ".py") and _installs_keras2(file):
+        return str(file)
+    return _folder_pin(file.parent)
 
 
 def pins_keras2(text: str) -> bool:
     """Tell whether requirements hold TensorFlow or Keras below the versions with Keras 3."""
+    if _IMPLIES.search(text):
+        return True
     for found in _LINE.finditer(text):
         first = _FIRST["keras" if found[1] == "keras" else "tensorflow"]
         if any(_is_below(bound, first) for bound in _BOUND.finditer(found[2])):
@@ -48,18 +63,23 @@ def _is_below(bound: re.Match[str], first: tuple[int, int]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _folder_asks(folder: Path) -> bool:
+def _folder_pin(folder: Path) -> str:
     for each in (folder, *folder.parents)[:MAX_FOLDERS]:
         found = [file for pattern in _FILES for file in sorted(each.glob(pattern))]
-        if any(pins_keras2(_text(file)) for file in found):
-            return True
+        asking = next((file for file in found if pins_keras2(_text(file))), None)
+        if asking is not None:
+            return str(asking)
         if (each / ".git").exists() or (each / "pyproject.toml").exists():
-            return False
-    return False
+            return ""
+    return ""
 
 
-def _notebook_asks(file: Path) -> bool:
+@lru_cache(maxsize=1024)
+def _installs_keras2(file: Path) -> bool:
+    """Tell whether a notebook, or its export to a script, installs Keras 2 itself."""
     text = _text(file)
+    if "install" not in text and "tensorflow_version" not in text:
+        return False
     if re.search(r"%tensorflow_version\s+1", text):
         return True
     return any(pins_keras2(line) for line in _INSTALL.findall(text.replace("\\n", "\n")))
@@ -99,7 +119,7 @@ def uses_legacy_keras(program: Program, module: Module) -> bool:
     """
     if "tf_keras" in module.text and _imports(module, "tf_keras"):
         return True
-    if asks_for_keras2(module.path):
+    if not program.assumes_keras3 and asks_for_keras2(module.path):
         return True
     return any(v.lower() not in _OFF for v in _set_to(program, module, LEGACY))
 

@@ -27,9 +27,17 @@ def compare_recordings(before: Path, after: Path) -> Comparison:
 
     Raises:
         RecordingError: one of them cannot be read.
+        UsageError: one of them was made of another tool's profile.
     """
     names = (str(before), str(after))
-    return compare_runs((read(before), read(after)), names)
+    both = (read(before), read(after))
+    if any(recording.main.facts.get("imported") for recording in both):
+        raise UsageError(
+            "compare: profiles that were imported are one window each, and give no interval.\n"
+            f"Received: {before} and {after}\nTo see what changed between two profiles:\n"
+            f"    quickfit import NEWER_PROFILE --against {before}"
+        )
+    return compare_runs(both, names)
 
 
 def compare_runs(both: tuple[Recording, Recording], names: tuple[str, str]) -> Comparison:

@@ -309,6 +309,13 @@ PY = "def f(x):\n    return tf.numpy_function(g, [x], tf.int64)\ndef g(x):\n    
             PY + "ds = Dataset.from_tensor_slices(paths).map(f, 4).cache().shuffle(9).batch(8)\n",
             id="behind a shuffle, which moves",
         ),
+        pytest.param(
+            LOAD + "images = Dataset.from_tensor_slices(paths).map(load, 4)\n"
+            "ds = Dataset.zip((images, Dataset.range(9))).shuffle(9).batch(8)\n",
+            LOAD + "images = Dataset.from_tensor_slices(paths).map(load, 4).cache()\n"
+            "ds = Dataset.zip((images, Dataset.range(9))).shuffle(9).batch(8)\n",
+            id="one of two that are zipped",
+        ),
     ],
 )
 def test_elements_of_a_dataset_are_kept(before, after):
@@ -365,3 +372,17 @@ def test_all_maps_of_a_chain_get_threads():
     assert after.count("num_parallel_calls=tf.data.AUTOTUNE") == 2
     assert one.change.kind is FixClass.MAY_CHANGE_RESULTS
     assert not one.keeps
+
+
+def test_a_shuffle_that_is_repeated_elsewhere_draws_another_order():
+    text = """\
+def make():
+    ds = Dataset.from_tensor_slices(paths).shuffle(9).map(load, 4)
+    return ds
+def load(p):
+    return tf.io.decode_jpeg(tf.io.read_file(p))
+model.fit(make().repeat().batch(8), steps_per_epoch=80 // 8, epochs=5)
+"""
+    ((one, after),) = reliefs(text)
+    assert ".map(load, 4).cache().shuffle(9)" in after
+    assert one.change.kind is FixClass.MAY_CHANGE_RESULTS

@@ -7,7 +7,7 @@ whatever it does. More threads need not even that, and only change who draws whi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.dataset_cache import cached_at, cached_before_shuffle
@@ -17,9 +17,11 @@ from quickfit.code.arrays import is_array, is_fresh, views_of, written_names
 from quickfit.code.datasets import (
     BATCHING,
     MAPPING,
+    METHODS,
     SAME_COUNT,
     ChainStep,
     LocalChain,
+    Stage,
     chain_of,
     chains,
 )
@@ -126,7 +128,7 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         module.insert_after(loop, "while True:\n    yield from kept"),
     ]
     for node, statement in zip(yields, statements, strict=True):
-        value = node.value  # type: ignore[union-attr]
+        value = node.value
         assert value is not None
         is_bare = isinstance(value, ast.Tuple) and not module.code(value).startswith("(")
         given = f"({module.code(value)})" if is_bare else module.code(value)
@@ -439,26 +441,35 @@ _SOURCES = (
     *("FixedLengthRecordDataset", "zip"),
 )
 # Behind them an element is still made of the same ones.
-_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle", "snapshot"}
+_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle"}
 
 
 def _of_dataset(pure: Purity, program: Program, module: Module, data: ast.expr) -> Iterator[Relief]:
-    for chain in _local_chains(program, module, data):
-        own = chain[0]
-        kept = kept_elements(pure, program, own, chain[1])
+    stages = list(_stages(program, module, data, 2))
+    is_repeated = any(stage.name == "repeat" for stage in stages)
+    for own, chain in _local_chains(stages):
+        kept = kept_elements(pure, program, own, chain, is_repeated=is_repeated)
         if kept is not None:
             yield Relief(kept[0], "missing-cache", kept[1], keeps=True)
-        yield from _parallel(pure, program, own, chain[1])
+        yield from _parallel(pure, program, own, chain)
 
 
-def _local_chains(
-    program: Program, module: Module, data: ast.expr
-) -> Iterator[tuple[Module, LocalChain]]:
+def _stages(program: Program, module: Module, data: ast.expr, depth: int) -> Iterator[Stage]:
+    """Yield the stages that a dataset is made by, those of datasets that it zips first."""
+    for chain in chains(program, module, data):
+        source = chain.stages[0]
+        given = source.call.args[0] if source.call.args else None
+        if depth and called_name(source.call) == "zip" and isinstance(given, ast.Tuple):
+            for part in given.elts:
+                yield from _stages(program, source.module, part, depth - 1)
+        yield from chain.stages
+
+
+def _local_chains(stages: Sequence[Stage]) -> Iterator[tuple[Module, LocalChain]]:
     """Yield the chains, within one block each, that a dataset is made by; the last one first."""
-    found = chains(program, module, data)
     seen: set[ast.AST] = set()
-    for stage in reversed([stage for chain in found for stage in chain.stages[1:]]):
-        if stage.call in seen or not isinstance(stage.call.func, ast.Attribute):
+    for stage in reversed(stages):
+        if stage.call in seen or called_name(stage.call) not in METHODS:
             continue
         chain = chain_of(stage.module, stage.call)
         seen |= {step.call for step in chain.steps}
@@ -466,7 +477,12 @@ def _local_chains(
 
 
 def kept_elements(
-    pure: Purity, program: Program, module: Module, chain: LocalChain
+    pure: Purity,
+    program: Program,
+    module: Module,
+    chain: LocalChain,
+    *,
+    is_repeated: bool = False,
 ) -> tuple[Change, int] | None:
     """Return the change that caches behind the last work whose result is the same every time."""
     source: ast.expr | None = chain.source
@@ -505,7 +521,11 @@ def kept_elements(
         return None
     if 0 <= mixed < last:
         change = cached_before_shuffle(
-            module, steps[last].line, method=steps[last].name, steady=steady
+            module,
+            steps[last].line,
+            method=steps[last].name,
+            steady=steady,
+            is_repeated=is_repeated,
         )
     else:
         change = cached_at(module, chain, last)
@@ -516,7 +536,8 @@ def _parallel(
     pure: Purity, program: Program, module: Module, chain: LocalChain
 ) -> Iterator[Relief]:
     """Yield the change that gives all maps of a chain several threads."""
-    edits, kinds, lines, notes = [], [], [], []
+    edits, kinds, lines = [], [], []
+    notes: list[str] = []
     for step in chain.steps:
         if step.name != "map" or not step.call.args:
             continue

@@ -23,6 +23,8 @@ from quickfit.code.syntax import LOOPS, Function, argument, name_of
 
 READS = ("numpy", "item", "float", "int")
 SHOWS = ("print",)
+# How often what is computed of a value is followed.
+MAX_ROUNDS = 3
 # Fewer steps than this are a try-out.
 MIN_STEPS = 20
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -169,8 +171,39 @@ def decides(module: Module, call: ast.Call, loop: Loop | ast.FunctionDef) -> boo
         return isinstance(statement, (ast.Return, *LOOPS))
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    names = _derived(loop, names)
     tests = [n.test for n in ast.walk(loop) if isinstance(n, ast.If | ast.While | ast.IfExp)]
-    return any(isinstance(n, ast.Name) and n.id in names for t in tests for n in ast.walk(t))
+    asked = [*tests, *_needed_by(loop)]
+    return any(isinstance(n, ast.Name) and n.id in names for t in asked for n in ast.walk(t))
+
+
+def _derived(loop: ast.AST, names: set[str]) -> set[str]:
+    """Return names, and those that a loop computes of them."""
+    found = set(names)
+    assigned = [n for n in ast.walk(loop) if isinstance(n, ast.Assign | ast.AugAssign)]
+    calls = [n for n in ast.walk(loop) if isinstance(n, ast.Call)]
+    collected = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "append"]
+    for _ in range(MAX_ROUNDS):
+        for node in assigned:
+            if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(node.value)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        for call in collected:
+            if any(
+                isinstance(n, ast.Name) and n.id in found for a in call.args for n in ast.walk(a)
+            ):
+                found |= {name_of(call.func.value)}  # type: ignore[attr-defined]
+    return found - {""}
+
+
+def _needed_by(loop: ast.AST) -> list[ast.expr]:
+    """Return what a loop gives to an environment that goes by it: `env.step(action)`."""
+    calls = [n for n in ast.walk(loop) if isinstance(n, ast.Call) and name_of(n.func) == "step"]
+    handed = [part for call in calls for part in call.args]
+    # `[env.step(a) for env, a in zip(envs, actions)]`
+    heads = [n for n in ast.walk(loop) if isinstance(n, ast.ListComp)]
+    inside = [h for h in heads if any(call in ast.walk(h.elt) for call in calls)]
+    return [*handed, *(g.iter for h in inside for g in h.generators)]
 
 
 def _is_collected(module: Module, call: ast.Call) -> bool:

@@ -39,16 +39,52 @@ from quickfit.causes.traps.keras2_api.tables import Gone
 from quickfit.causes.traps.keras2_api.text import gone_arguments, gone_members, gone_names
 from quickfit.code import Module, Program
 from quickfit.code.syntax import name_of
-from quickfit.code.versions import is_version_guarded, uses_legacy_keras
+from quickfit.code.versions import is_version_guarded, keras2_pin, uses_legacy_keras
 from quickfit.findings import Change, Edit, Effect, FixClass, Spotted, Symptom
+
+# What graphs and sessions were made with: two of these, and the file is of that time.
+_OF_TENSORFLOW1 = frozenset(
+    (
+        *("Session", "InteractiveSession", "placeholder", "global_variables_initializer"),
+        *("get_variable", "variable_scope", "get_default_graph", "reset_default_graph", "contrib"),
+        *("initialize_all_variables", "ConfigProto", "app", "flags", "layers", "assign_add"),
+    )
+)
 
 
 def scan(module: Module, program: Program) -> Iterator[Spotted]:
     """Report every place that asks for something that is gone."""
     found = [*_names(program, module), *_members(program, module), *_files(program, module)]
     found = [(node, spot) for node, spot in found if not is_version_guarded(module, node)]
-    if found and not uses_legacy_keras(program, module):
-        yield from sorted((spot for _, spot in found), key=lambda spot: spot.where)
+    if not found:
+        return
+    if uses_legacy_keras(program, module):
+        pin = keras2_pin(module.path)
+        said = "what is gone in Keras 3 is not told where the project asks for Keras 2"
+        program.notes += [f"{pin}: {said}; to be told all the same: --keras3"] if pin else []
+        return
+    whole = _of_tensorflow1(module)
+    if whole is not None:
+        yield _spotted(module, whole, _said_of_file(module, len(found)), ())
+        return
+    yield from sorted((spot for _, spot in found), key=lambda spot: spot.where)
+
+
+def _of_tensorflow1(module: Module) -> ast.AST | None:
+    """Return what shows that a whole file is written for TensorFlow 1; None where it is not."""
+    if "tf" not in module.text or "compat.v1" in module.text or "disable_v2" in module.text:
+        return None
+    names = [n for n in module.all(ast.Attribute) if n.attr in _OF_TENSORFLOW1]
+    own = [n for n in names if isinstance(n.value, ast.Name) and n.value.id in ("tf", "tensorflow")]
+    return own[0] if len({node.attr for node in own}) > 1 else None
+
+
+def _said_of_file(module: Module, count: int) -> str:
+    return (
+        f"this file is written for TensorFlow 1: {count} of its lines use what is gone in"
+        " TensorFlow 2; it runs with `tensorflow.compat.v1` and `disable_v2_behavior()`, or is to"
+        " be written anew"
+    )
 
 
 def _names(program: Program, module: Module) -> Iterator[tuple[ast.AST, Spotted]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quickfit.causes._shared.keras_objects import is_models
+from quickfit.causes._shared.saved_names import ending_of, is_refused_ending
 from quickfit.code import Module, Program
 from quickfit.code.syntax import argument, is_open, keyword_value, name_of
-from quickfit.code.values import Computed, Literal, Made, Value
+from quickfit.code.values import Literal, Value
 from quickfit.findings import Edit
 
-Ending = tuple[str, bool]
 CHECKPOINT = "keras.callbacks.ModelCheckpoint"
 _MODEL = (".keras", ".h5", ".hdf5")
 _CHECKPOINTED = (".keras", ".h5")
@@ -40,8 +41,8 @@ def refused_names(program: Program, module: Module) -> Iterator[Refused]:
             continue
         node, endings = found
         values = program.values(module, node)
-        ends = [_ending(program, value) for value in values]
-        if ends and all(end is not None and _is_refused(end, endings) for end in ends):
+        ends = [ending_of(program, value) for value in values]
+        if ends and all(end is not None and is_refused_ending(end, endings) for end in ends):
             yield Refused(node, call, endings, _edits(program, values, endings))
 
 
@@ -81,62 +82,21 @@ def _checkpointed(
     return path, _WEIGHTS if only else _CHECKPOINTED
 
 
-def _is_refused(end: Ending, endings: tuple[str, ...]) -> bool:
-    """Tell whether a name surely has none of these endings, though only its end may be known."""
-    text, is_whole = end
-    if text.startswith("hf://"):
-        return False
-    is_short = not is_whole and any(ending.endswith(text) for ending in endings)
-    return not is_short and not text.endswith(endings)
-
-
-def _ending(program: Program, value: Value) -> Ending | None:
-    """Return the last piece of text of a name, and whether it is a whole one; None: unknown."""
-    if isinstance(value, Literal):
-        return (value.value, True) if isinstance(value.value, str) and value.value else None
-    if isinstance(value, Computed):
-        return _last_piece(program, value)
-    if isinstance(value, Made) and value.maker in ("os.path.join", "pathlib.Path", "builtins.str"):
-        last = value.call.args[-1] if value.call.args and not is_open(value.call) else None
-        return _ending_of(program, value.module, last)
-    if isinstance(value, Made) and value.method == "format" and len(value.receiver) == 1:
-        end = _ending(program, value.receiver[0])
-        text = end[0].rsplit("}", 1)[-1] if end is not None else ""
-        return (text, False) if text else None
-    return None
-
-
-def _ending_of(program: Program, module: Module, node: ast.expr | None) -> Ending | None:
-    only = program.only(module, node)
-    return _ending(program, only) if only is not None else None
-
-
-def _last_piece(program: Program, value: Computed) -> Ending | None:
-    node = value.node
-    if isinstance(node, ast.JoinedStr) and node.values:
-        last = node.values[-1]
-        is_text = isinstance(last, ast.Constant) and isinstance(last.value, str)
-        return (str(last.value), False) if is_text and isinstance(last, ast.Constant) else None
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Div):
-        return None
-    end = _ending_of(program, value.module, node.right)
-    # Behind the `/` of a path a name is whole.
-    return end and (end[0], end[1] and isinstance(node.op, ast.Div))
-
-
 def _edits(
     program: Program, values: tuple[Value, ...], endings: tuple[str, ...]
 ) -> tuple[Edit, ...]:
     """Return the edit of the one text that all who use the name take it from."""
     if len(values) != 1 or not isinstance(values[0], Literal):
         return ()
+    name = posixpath.basename(str(values[0].value).replace("\\", "/").rstrip("/"))
+    # The same file may be read as `./name`, or as `os.path.join(folder, name)`.
     places = [
         (module, node)
-        for module in program.files.mentioning(str(values[0].value), "")
+        for module in program.files.mentioning(name, "")
         for node in module.all(ast.Constant)
-        if node.value == values[0].value
+        if isinstance(node.value, str) and name in node.value
     ]
-    if len(places) != 1:
+    if len(places) != 1 or places[0][1].value != values[0].value or not name:
         return ()
     module, node = places[0]
     code = module.code(node)

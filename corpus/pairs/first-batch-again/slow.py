@@ -1,0 +1,16 @@
+"""Every turn trains on the first batch."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.default_rng(0)
+x = rng.random((256, 8), dtype="float32")
+y = rng.integers(0, 2, 256)
+model = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
+model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).repeat()
+batches = iter(ds)
+for _ in range(10):
+    inputs, labels = next(iter(ds))
+    model.train_on_batch(inputs, labels)
