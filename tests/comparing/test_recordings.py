@@ -170,7 +170,7 @@ def test_text_and_markdown_have_verdict_sides_and_parts(compared):
     found = compared(CNN, (*CNN, 1.4))
     for shown in (words.comparison_to_text(found), words.comparison_to_markdown(found)):
         assert "slower: a step takes 40 % longer" in shown
-        assert "the train step a step" in shown
+        assert "the train step, a step" in shown
         assert "one run of each" in shown
 
 
