@@ -160,7 +160,8 @@ class _Magics:
 def _usage_error(message: str) -> Exception:
     from IPython.core.error import UsageError
 
-    return UsageError(message)
+    error: Exception = UsageError(message)
+    return error
 
 
 def _run_cell(shell: Any, cell: str) -> None:
