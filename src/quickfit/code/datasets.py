@@ -96,6 +96,8 @@ PASSING = frozenset(("cache", "prefetch", "repeat", "shuffle", "skip", "take"))
 ENDING = frozenset(("apply", "take", "take_while"))
 # Take a part of the elements: behind a shuffle, another part with every order.
 PARTING = frozenset(("take", "skip", "shard"))
+# Behind these an order in front is settled, or nobody knows it.
+SETTLING = frozenset(("cache", "snapshot", "apply"))
 # Behind these it is open which elements stand beside each other.
 MIXING = frozenset(("shuffle", "unbatch", "window", "flat_map", "interleave", "rebatch", "apply"))
 # No other library has methods of these names.

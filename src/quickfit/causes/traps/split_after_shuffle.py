@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.dataset_order import only_chain, reshuffles
 from quickfit.code import Module, Program
-from quickfit.code.datasets import PARTING, Chain, Stage
+from quickfit.code.datasets import PARTING, SETTLING, Chain, Stage
 from quickfit.code.edits import with_keyword
 from quickfit.code.syntax import argument
 from quickfit.findings import Change, Effect, FixClass, Span, Spotted, Symptom
@@ -61,7 +61,7 @@ def _mixed(program: Program, call: ast.Call, chain: Chain | None) -> Stage | Non
     """Return the shuffle that decides which elements a part gets, in every epoch anew."""
     before = list(chain.before(call)) if chain is not None else []
     for stage in reversed(before):
-        if stage.name in PARTING or stage.name in ("cache", "snapshot", "apply"):
+        if stage.name in PARTING | SETTLING:
             return None
         if stage.name == "shuffle":
             return stage if reshuffles(program, stage) else None
