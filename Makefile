@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test check bench fuzz browser install clean
+.PHONY: demo test check bench docs fuzz browser install clean
 
 install: $(STAMP)
 
@@ -69,6 +69,11 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/guard_cost.py
 	$(BIN)/python benchmarks/training_rows.py
 	$(BIN)/python benchmarks/tune.py
+
+# The site in build/site, with a real report for every cause: about a minute. Opens without a server.
+docs: $(STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "quickfit: build/site/index.html"
 
 # Changed inputs for every reader; what it finds is kept in corpus/fuzz. See docs/fuzzing.md.
 FUZZ_SECONDS ?= 120

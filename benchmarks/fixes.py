@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from _cases import HERE, SCRIPT, pairs
@@ -33,17 +34,19 @@ from quickfit.errors import QuickfitError
 from quickfit.findings import FixClass, Gain
 from quickfit.findings._records import Change, Edit
 from quickfit.fixing.sources import edited_files
-from quickfit.fixing.story import Request, Story, told
+from quickfit.fixing.story import Request, Story, setting_of, told
 from quickfit.fixing.to_terminal import diff_of
 from quickfit.lab.budget import Budget
 from quickfit.lab.proof import Claim, Prover
-from quickfit.lab.script_pair import Scope, Setting, Version, measure_pair
+from quickfit.lab.script_pair import Scope, Setting, Version, measure_pair, scope_of
 from quickfit.lab.verdict import Outcome
 from quickfit.launch.target import Target
 
 STYLES = HERE.parent / "corpus" / "styles"
 ROW = "{:28} {:6} {:18} {:>12} {:>20} {:>8} {:>6} {}"
 SECONDS = 180.0
+# To the first step of a script, beside what the setting makes of it.
+PATIENCE_S = 40.0
 # What is compared of edits that change nothing, in turn.
 SCOPES = (Scope.STEPS, Scope.EPOCHS, Scope.TRAINING)
 
@@ -133,7 +136,11 @@ def beside_fixed(script: Path, outcome: Outcome, story: Story, work: Path) -> fl
     ratios = []
     with tempfile.TemporaryDirectory(prefix="quickfit-bench-") as scratch:
         for number in range(1):
-            setting = Setting(story.target, work, Path(scratch) / str(number))
+            claims = [
+                c for f in story.diagnosis.findings if f.cause in outcome.cause for c in f.claims
+            ]
+            setting = setting_of(story, Path(scratch) / str(number), first_s=PATIENCE_S)
+            setting = replace(setting, scope=scope_of(claims))
             until_s = time.monotonic() + SECONDS
             pair = measure_pair((by_hand, ours), setting, number=number, deadline_s=until_s)
             ratios += [pair.ratio] if pair.ratio else []

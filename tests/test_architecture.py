@@ -52,13 +52,20 @@ MAY_IMPORT = {
         *("launch", "recording", "diagnosis", "causes", "code", "findings", "lab"),
         *("report", "signals", "tuning"),
     },
+    "profiles": {"lab", "recording"},
     "checking": {"code", "causes", "findings", "lab", "report"},
     "data": {"pipeline_model", "lab"},
     "tuning": {"lab", "compression", "findings"},
     "compression": {"lab", "data"},
     "report": {"findings"},
+    "comparing": {"diagnosis", "findings", "lab", "launch", "recording", "signals"},
+    "live_page": {"diagnosis", "findings", "lab", "launch", "recording", "report"},
     "demo": {"launch", "diagnosis", "report", "findings", "lab", "recording"},
-    "integrations": {"launch", "probes", "recording", "diagnosis", "report", "tuning"},
+    "exporting": {"findings", "report"},
+    "integrations": {
+        *("launch", "probes", "recording", "diagnosis", "report", "tuning", "comparing"),
+        *("exporting", "findings", "lab"),
+    },
     "cli": None,  # everything
 }
 # Where an error of ours must not reach the user's training or change how it ends.
@@ -67,6 +74,8 @@ CATCHES_EVERYTHING = {
     "launch/inject/sitecustomize.py": "an error at start-up must not keep the script from running",
     "launch/verdict.py": "a failing report must not change the script's exit code",
     "launch/follow.py": "a failing early verdict must not end the run",
+    "live_page/feed.py": "a look that fails must not end the page",
+    "integrations/notebook.py": "a failing display must not end the user's cell",
     "launch/quiet.py": "a failing look at a quiet run must not end it",
     "causes/__init__.py": "a failing cause must not keep the others from being asked",
     "diagnosis/engine.py": "a failing cause must not keep the others from being told",
@@ -79,6 +88,7 @@ CATCHES_EVERYTHING = {
     "tuning/trials/saving.py": "layers and objects of users refuse to be saved in any way",
     "tuning/numerics/loss_scale.py": "looking for a NaN must not break the training",
     "lab/pool.py": "whatever fails in a worker is shown by its parent, not by silence",
+    "integrations/watch.py": "logging elsewhere must not end the user's training",
     "machine/devices.py": "what NVML fails to answer is not known, whatever the error",
     "machine/frameworks.py": "whatever fails in a framework is the answer of the child",
     "launch/child.py": "a trial that cannot be begun safely must not run the script",
@@ -102,9 +112,7 @@ ONE_OF_EACH = {
         "compression/shrinking/recipes.py": "a margin on what was asked for, not on a gain",
     },
     "12.706": {"lab/statistics.py": "the one interval"},
-    "1.96": {
-        "compression/shrinking/accuracy.py": "of answers that are right or wrong, not of pairs"
-    },
+    "1.96": {"lab/statistics.py": "`NORMAL_95`"},
 }
 # Who reads the user's source, and so must ask the one table of dataset methods.
 READS_SOURCE = ("code", "causes")
@@ -114,6 +122,7 @@ ELSEWHERE = re.compile(r"\b(style|house|design)\.md\b|\bstyle guide\b|\(design, 
 # went through `terminal` before.
 WRITES_ITSELF = {
     "terminal.py": "it is the one place",
+    "launch/report_file.py": "a file that the user named, not a terminal",
     "launch/status.py": "lines of ours on the script's stderr, escaped by `terminal`",
     "launch/stderr.py": "the script's own bytes, unchanged",
     "launch/inject/sitecustomize.py": "quickfit could not be imported, so neither can `terminal`",

@@ -1,5 +1,6 @@
 """Docs that are true: everything is documented, and generated pages are fresh."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -7,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from quickfit.causes import catalogue
-from quickfit.cli.main import COMMANDS, app
+from quickfit.cli.main import COMMANDS, app, arranged
 from quickfit.recording.schema import TABLES, columns
 
 ROOT = Path(__file__).parent.parent
@@ -88,3 +90,74 @@ def test_the_repo_names_no_path_of_one_machine():
 def test_shell_lines_of_the_readme_can_be_split():
     for line in re.findall(r"^    (quickfit .+)$", README, re.M):
         shlex.split(line.split("#")[0])
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def commands_of(file):
+    """Return the command lines of a page: lines of code that begin with `quickfit`."""
+    found = re.findall(r"^(?: {4,}|\t)(?:[!$] ?)?(quickfit .+)$", file.read_text(), re.M)
+    # What follows a gap, a comment or a pipe is not for the command; so is a line of its output.
+    cut = [re.split(r"\s{2,}|\s#|\s[|>]", line)[0] for line in found]
+    return [line for line in cut if not line.startswith("quickfit:")]
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_command_of_the_docs_has_options_that_exist(file):
+    root = typer.main.get_command(app())
+    for line in commands_of(file):
+        words = arranged(shlex.split(line)[1:])
+        if words[0].startswith("--"):  # of quickfit itself, such as --version
+            options = {name for param in root.get_params(None) for name in param.opts}
+            assert words[0] in {*options, "--help", "--install-completion", "--show-completion"}
+            continue
+        try:
+            root.commands[words[0]].make_context(words[0], words[1:])
+        except typer.Exit:  # --help
+            continue
+        except Exception as error:
+            raise AssertionError(f"{line}: {error}") from error
+
+
+def test_what_the_docs_explain_can_be_explained():
+    said = {line for file in PAGES for line in commands_of(file) if " explain " in line}
+    for line in said:
+        result = CliRunner().invoke(app(), shlex.split(line)[1:])
+        assert result.exit_code == 0, line
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return the site, with the report of one cause in it; what is wrong in it ends the build."""
+    pytest.importorskip("mkdocs", reason="needs the extra quickfit[docs], which `make` installs")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "QUICKFIT_DOCS_REPORTS": "1", "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_has_every_page_and_a_real_report(site):
+    names = {
+        str(file.relative_to(ROOT / "docs")) for file in PAGES if ROOT / "docs" in file.parents
+    }
+    made = {str(page.relative_to(site).with_suffix(".md")) for page in site.rglob("*.html")}
+    assert {re.sub(r"README\.md$", "index.md", name) for name in names} <= made
+    assert {"index.md", "changelog.md", "contributing.md"} <= made
+    reports = [p for p in site.rglob("causes/*.html") if "quickfit-report" in p.read_text()]
+    assert len(reports) == 1
+    assert '<p class="qf-verdict">' in reports[0].read_text()
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        loads = re.findall(r'<(?:script|img|iframe)[^>]+src="([^"]+)"', page.read_text())
+        loads += re.findall(r'<link[^>]+rel="(?:stylesheet|preconnect)"[^>]+', page.read_text())
+        assert not [each for each in loads if "//" in each], page

@@ -51,5 +51,8 @@ def test_the_notebook_runs_and_reports(tmp_path, monkeypatch):
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
-    said = "".join(str(out.get("text", "")) for out in outputs)
-    assert "verdict  " in said, outputs
+    reports = [out.data["text/plain"] for out in outputs if "text/html" in out.get("data", {})]
+    assert len(reports) == 3
+    assert all("\nverdict  " in report for report in reports), outputs
+    assert "cell 2, line 8" in reports[0]  # the generator, in a cell that ran before
+    assert (tmp_path / "run.perfetto.json").exists()

@@ -1,5 +1,6 @@
 """No report contradicts itself: all kept recordings, whole and cut off after a few steps."""
 
+import itertools
 import tarfile
 from pathlib import Path
 
@@ -45,7 +46,15 @@ def contradictions(recording, diagnosis):
     places = [(f.where.file, f.where.line) for f in own if f.where and not f.is_general]
     if any(f.is_general and f.where and (f.where.file, f.where.line) in places for f in own):
         yield "one line is told under a cause and under a general one"
+    yield from gain_contradictions([f for f in own if f.gain.likely > 1 and not f.is_of_run])
     yield from account_contradictions(diagnosis)
+
+
+def gain_contradictions(findings):
+    """Yield who is promised to leave less of a loop than another cause takes of it."""
+    for one, other in itertools.permutations(findings, 2):
+        if one.loop == other.loop and 1 / one.gain.likely < 0.95 * other.cost_share:
+            yield f"{one.cause} gains {one.gain.likely:.1f}, {other.cause} keeps {other.cost_share}"
 
 
 def account_contradictions(diagnosis):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quickfit import compression, data, tuning
-    from quickfit.integrations import Watch
+    from quickfit.integrations.watch import Watch
 
 __version__ = "0.1.0"
 
@@ -28,7 +28,7 @@ def load_ipython_extension(shell: Any) -> None:  # IPython's InteractiveShell
 
 def __getattr__(name: str) -> Any:  # loaded when it is used: the probes import this package too
     if name == "Watch":
-        from quickfit.integrations import Watch
+        from quickfit.integrations.watch import Watch
 
         return Watch
     if name in ("compression", "data", "tuning"):

@@ -3,9 +3,10 @@
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import quickfit as package
-from quickfit.cli.main import COMMANDS, arranged, main
+from quickfit.cli.main import COMMANDS, app, arranged, main
 from quickfit.errors import RecordingError, UsageError
 
 from launch.sessions import outcome, python, quickfit
@@ -116,3 +117,18 @@ def test_help_imports_nothing_slow(tmp_path):
 def test_the_installed_command_is_the_same(tmp_path):
     installed = f"{sys.prefix}/bin/quickfit"
     assert outcome((installed, "--version"), tmp_path).stdout.startswith(b"quickfit ")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("quickfit exp", ["export", "explain"]),
+        ("quickfit export --to ", ["tensorboard", "mlflow", "wandb", "perfetto"]),
+        ("quickfit explain sequen", ["sequential-map"]),
+    ],
+)
+def test_a_shell_completes_commands_values_and_causes(words, completed):
+    env = {"_QUICKFIT_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    env["COMP_CWORD"] = str(words.count(" "))
+    result = CliRunner().invoke(app(), [], env=env, prog_name="quickfit")
+    assert sorted(result.stdout.split()) == sorted(completed)

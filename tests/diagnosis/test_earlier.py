@@ -46,3 +46,12 @@ def test_a_busy_machine_as_the_verdict_holds_while_the_script_itself_is_clear(fi
     said = early_verdict(run, "findings", findings, [])
     assert said.held == (not why)
     assert said.why == why
+
+
+def test_a_cause_that_explains_the_same_time_better_is_named():
+    early = {"headline": "input-bound", "verdict": "findings", "causes": ["map-not-vectorised"]}
+    early |= {"claims": list(SLOW.claims), "at_step": 6}
+    run = recording(run={"exit_code": 0, "signal": None, "early": early})
+    said = early_verdict(run, "findings", [SLOW], [])
+    assert not said.held
+    assert said.why == "sequential-map explains the same time better than map-not-vectorised"

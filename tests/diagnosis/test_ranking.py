@@ -65,7 +65,7 @@ def test_epochs_that_end_sooner_are_a_gain_but_no_cost():
     assert whole.cost_share == pytest.approx(0.2)
     assert whole.gain.low == pytest.approx(1 / 0.8)
     assert whole.gain.likely == pytest.approx(1 / 0.6)
-    assert "end its iterators sooner" in whole.gain.basis
+    assert "ends iterators shrink" in whole.gain.basis
     assert "iterators" not in of_the_whole(half, steps_share=0.9, ends_share=0.02).gain.basis
 
 

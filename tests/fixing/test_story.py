@@ -14,6 +14,7 @@ from quickfit.fixing import story as stories_of_fix
 from quickfit.fixing.sources import join_outcomes
 from quickfit.fixing.story import Request, _target_of, told
 from quickfit.lab.observe import Observed
+from quickfit.lab.statistics import Measured
 from quickfit.launch.target import Target
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
@@ -34,9 +35,9 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def candidate(home, edit=MAP, *, kind=SAME, finding=None):
+def candidate(home, edit=MAP, *, kind=SAME, finding=None, is_relief=False):
     change = Change("Do it", kind, (Edit(str(home / "train.py"), *edit),))
-    return Candidate(finding or map_finding(), change)
+    return Candidate(finding or map_finding(), change, is_relief=is_relief)
 
 
 class Proofs:
@@ -344,3 +345,38 @@ def test_settings_wait_until_a_script_trains(home, tell):
     request = Request(run=RUN, tunes=True)
     found, _, _ = tell([repair], request=request, failure="ended with exit code 1")
     assert [one.cause for one in found.outcomes] == ["sequential-map"]
+
+
+def test_reliefs_of_code_that_another_change_has_replaced_are_not_spoken_of(home, tell):
+    whole = ((2, 0), (2, 19), "ds = ds.map(decode).cache()")
+    relief = candidate(home, whole, finding=generator_finding(), is_relief=True)
+    found, proofs, _ = tell([candidate(home)], [relief])
+    assert [one.cause for one in found.outcomes] == ["sequential-map"]
+    assert [claim.cause for claim in proofs.claims] == ["sequential-map"]
+
+
+@pytest.mark.parametrize(
+    ("together", "kept"),
+    [(2.0, ["sequential-map"]), (3.0, ["sequential-map", "py-generator-input"])],
+)
+def test_what_adds_nothing_to_the_best_change_of_the_same_wait_is_dropped(
+    home, tell, monkeypatch, together, kept
+):
+    gains = {"sequential-map": 2.0, "py-generator-input": 1.5}
+
+    def prove(self, claim):
+        found = Proofs.plain(self, claim)
+        mean = gains.get(claim.cause, together)
+        return replace(found, measured=Measured(mean, mean, mean, 2))
+
+    monkeypatch.setattr(Proofs, "plain", Proofs.prove, raising=False)
+    monkeypatch.setattr(Proofs, "prove", prove)
+    findings = [replace(f, claims=("input_wait",)) for f in (map_finding(), generator_finding())]
+    groups = [
+        [candidate(home, edit, finding=f)] for edit, f in zip((MAP, BATCH), findings, strict=True)
+    ]
+    found, _, _ = tell(*groups)
+    assert [one.cause for one in found.accepted] == kept
+    whys = [one.why for one in found.outcomes if not one.is_accepted]
+    assert whys == ["adds nothing to: Do it"] * (2 - len(kept))
+    assert found.together.is_accepted == (len(kept) == 2)

@@ -16,7 +16,6 @@ from quickfit.fixing.tune import (
     ProofPace,
     TuneRequest,
     WatchTicker,
-    check_budget,
     check_least,
     input_text,
     search_settings,
@@ -31,6 +30,7 @@ from quickfit.launch.target import Target
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind
 from quickfit.tuning.advice.result import Advice, TrainingBaseline
+from quickfit.tuning.advice.search import check_budget
 from quickfit.tuning.trials.settings import Setting
 from stories import story, write_script
 
@@ -412,36 +412,44 @@ def test_a_setting_needs_its_results_and_three_pairs():
     assert pace.all_s(2) == 26 + 2 * 86
 
 
+def checked(budget, pace, settings, warn=None):
+    check_budget(
+        MODULE.name,
+        budget,
+        pace.needs(settings, budget.seconds - budget.left_s),
+        command=lambda seconds: f"quickfit tune --budget {seconds:.0f}s {MODULE.words}",
+        warn=warn or pytest.fail,
+    )
+
+
 def test_too_little_is_refused_with_what_is_needed():
     with pytest.raises(UsageError) as caught:
-        check_budget(MODULE, budget(90.0, 50.0), ProofPace(10.0, 0.5), 2, io.StringIO())
+        checked(budget(90.0, 50.0), ProofPace(10.0, 0.5), 2)
     assert str(caught.value) == (
         "proj.main: a budget of 90 s is too small for it. It takes 10 s to its first step, and was"
-        " watched for 50 s; to prove one setting, its results and 3 pairs, takes about 1 min 52 s"
-        " more, and all 2 of them about 3 min 18 s.\n"
+        " watched for 50 s; to decide one change takes about 1 min 52 s more, and all 2 about"
+        " 3 min 18 s.\n"
         "Give more:\n    quickfit tune --budget 248s -m proj.main 4"
     )
 
 
 def test_one_setting_is_not_told_about_the_others():
     with pytest.raises(UsageError, match=r"takes about 1 min 52 s more\.\n"):
-        check_budget(MODULE, budget(90.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+        checked(budget(90.0), ProofPace(10.0, 0.5), 1)
 
 
 def test_enough_for_one_is_enough_and_that_it_may_not_decide_all_is_said():
-    err = io.StringIO()
-    check_budget(MODULE, budget(112.0), ProofPace(10.0, 0.5), 7, err)
-    assert "1 min 52 s may not decide all 7 settings" in err.getvalue()
-    assert "    quickfit tune --budget 628s -m proj.main 4\n" in err.getvalue()
-    quiet = io.StringIO()
-    check_budget(MODULE, budget(628.0), ProofPace(10.0, 0.5), 7, quiet)
-    assert quiet.getvalue() == ""
+    said = []
+    checked(budget(112.0), ProofPace(10.0, 0.5), 7, said.append)
+    assert "1 min 52 s may not decide all 7 changes" in said[0]
+    assert said[0].endswith("    quickfit tune --budget 628s -m proj.main 4")
+    checked(budget(628.0), ProofPace(10.0, 0.5), 7)
 
 
 def test_what_watching_took_is_not_there_for_settings():
-    check_budget(MODULE, budget(162.0, 50.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+    checked(budget(162.0, 50.0), ProofPace(10.0, 0.5), 1)
     with pytest.raises(UsageError, match="was watched for 51 s"):
-        check_budget(MODULE, budget(162.0, 51.0), ProofPace(10.0, 0.5), 1, io.StringIO())
+        checked(budget(162.0, 51.0), ProofPace(10.0, 0.5), 1)
 
 
 def test_watching_ends_with_the_budget():
@@ -457,7 +465,7 @@ def test_watching_ends_with_the_budget():
 
 
 def test_where_nothing_can_be_tried_no_time_is_needed():
-    check_budget(MODULE, budget(1.0), ProofPace(10.0), 0, io.StringIO())
+    checked(budget(1.0), ProofPace(10.0), 0)
 
 
 def test_what_is_too_little_for_any_script_is_known_before_it_is_watched():

@@ -901,6 +901,51 @@ def read_answer(folder: Path) -> str:
     return ""
 
 
+# -- profiles of other tools --------------------------------------------------------------------
+
+
+@cache
+def profile_seeds() -> list[Case]:
+    from profiles.profile_files import CPU_PLANES, GPU_PLANES, chrome, nsight, xplane
+
+    with tempfile.TemporaryDirectory() as place:
+        export = _compact(nsight(Path(place) / "a.sqlite"))
+    return [
+        {"p.sqlite": export},
+        {"p.xplane.pb": xplane(GPU_PLANES)},
+        {"p.xplane.pb": xplane(CPU_PLANES)},
+        {"p.json": chrome()},
+        {"p.json.gz": gzip.compress(chrome(), mtime=0)},
+    ]
+
+
+def change_profile(rng: Random, seeds: list[Case]) -> Case:
+    ((name, data),) = rng.choice((*seeds, *seeds[:1] * 3)).items()
+    if name == "p.sqlite":
+        return {name: mutations.change_sqlite(rng, data)}
+    if name == "p.json" and rng.random() < 0.8:
+        return {name: mutations.dump_json(rng, mutations.change_json(rng, json.loads(data)))}
+    return {name: mutations.change_bytes(rng, data)}
+
+
+def read_profile(folder: Path) -> str:
+    from quickfit.diagnosis import diagnose
+    from quickfit.profiles import import_profile
+    from quickfit.profiles.comparing import compare
+    from quickfit.recording.reader import read
+    from quickfit.report import dumps, write_report
+
+    run = import_profile(next(folder.iterdir()), folder / "made.qfrun")
+    diagnosed = diagnose(run)
+    out = io.StringIO()
+    write_report(diagnosed, out, verbose=True)
+    text = dumps(diagnosed)
+    json.loads(text)
+    process = read(run).main
+    compare(process, process)
+    return out.getvalue() + text
+
+
 def _pyspy_failed() -> type[Exception]:
     from quickfit.liveness.pyspy import Failed
 
@@ -921,5 +966,6 @@ KINDS: dict[str, Kind] = {
     "image": Kind(image_seeds, change_image, read_image, (_source_image_error(),)),
     "state": Kind(state_seeds, change_state, read_state),
     "trial": Kind(trial_seeds, change_trial, read_trial),
+    "profile": Kind(profile_seeds, change_profile, read_profile),
     "answer": Kind(answer_seeds, change_answer, read_answer, (_pyspy_failed(),)),
 }

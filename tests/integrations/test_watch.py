@@ -4,9 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import quickfit
 from quickfit.recording import reader
@@ -137,26 +135,3 @@ def test_a_guarded_fit_names_the_source_of_what_was_left_out_after_the_report(tm
     )
     assert lines[1] == "  the input `x` is not finite, before the step begins"
     assert lines[2].startswith("    found  1 NaN of 32 float32 numbers, the first at [5, 2];")
-
-
-@pytest.mark.tf
-def test_a_notebook_gets_its_report_in_the_cell_with_the_name_of_the_cell(tmp_path):
-    cells = [
-        "import keras, numpy as np, time",
-        "x = np.zeros((640, 4)); y = np.zeros((640, 1))\n"
-        "model = keras.Sequential([keras.layers.Dense(1)]); model.compile('sgd', 'mse')",
-        "import quickfit\n"
-        "class Slow(keras.callbacks.Callback):\n"
-        "    def on_train_batch_end(self, batch, logs=None):\n"
-        "        time.sleep(0.02)\n"
-        "history = model.fit(x, y, batch_size=16, epochs=2, verbose=0,\n"
-        "                    callbacks=[Slow(), quickfit.Watch()])",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
-    outputs = notebook.cells[2].outputs
-    said = "".join(each.text for each in outputs if each.get("name") == "stdout")
-    assert "callback-batch-slow" in said
-    assert "In [3]:4" in said
-    assert "> time.sleep(0.02)" in said

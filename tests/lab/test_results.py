@@ -24,7 +24,7 @@ WEIGHTS = {"kind": "weights", "step": 1, "digest": "d", "time_s": 0.1}
 
 def test_where_nothing_was_kept_all_is_empty(tmp_path):
     found = read_results(tmp_path)
-    assert (found.losses, found.weights, found.batches, found.last_weights) == ({}, {}, {}, 0)
+    assert (found.losses, found.weights, found.batches, found.last_step) == ({}, {}, {}, 0)
     assert found.rows() == {}
     assert found.weights_at(1) == []
 
@@ -244,6 +244,12 @@ def judged(edited, *, first=BASE, again=BASE, claimed=SAME, epoch_steps=(0, 0)):
 def test_bit_equal_losses_and_weights_are_the_same_results():
     found = judged(results(1.0, 0.9, 0.8))
     assert (found.kind, found.text) == (SAME, "bit-equal, 3 steps")
+
+
+def test_where_weights_change_unseen_equal_losses_are_said_to_be_what_was_seen():
+    unseen = results(1.0, 0.9, weights={})
+    assert unseen.last_step == 2
+    assert judged(unseen, first=unseen).text == "bit-equal losses, 2 steps"
 
 
 @pytest.mark.parametrize("claimed", [EQUIVALENT, MAY])

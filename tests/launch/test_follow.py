@@ -43,7 +43,8 @@ def step(number, begin_s):
 
 
 def found(cause, symptom, where=None):
-    return SimpleNamespace(cause=cause, symptom=symptom, summary=f"{cause}\nis it", where=where)
+    facts = {"symptom": symptom, "summary": f"{cause}\nis it", "claims": ("input_wait",)}
+    return SimpleNamespace(cause=cause, where=where, **facts)
 
 
 class Run:
@@ -107,6 +108,7 @@ def test_says_the_headline_once_and_remembers_it(run, capfd):
         "headline": "the input\nis the limit",
         "verdict": "findings",
         "causes": ["py-generator-input"],
+        "claims": ["input_wait"],
         "at_step": 34,
         "after_s": 17.0,
     }

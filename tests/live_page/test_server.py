@@ -106,7 +106,7 @@ def test_nothing_can_be_sent_to_it(server):
 
 def test_the_events_hold_the_whole_report_and_a_farewell(server):
     seen = events(server, "events", "page")
-    assert list(seen) == ["empty", "status", "page", "bye"]
+    assert list(seen) == ["run", "status", "page", "bye"]
     assert seen["status"]["state"] == "ended"
     assert [run["label"] for run in seen["status"]["runs"]] == ["the newest run", "train.py"]
     assert "busy-machine" in seen["page"]["body"]

@@ -1,5 +1,6 @@
 """Loops are followed from their first hook to their end, one inside another, in any thread."""
 
+import json
 import threading
 from types import ModuleType, SimpleNamespace
 
@@ -141,6 +142,14 @@ def test_a_fit_is_a_loop_with_its_line_its_steps_and_its_end(model, state):
     assert len(state.writer.rows("epochs")) == 1
     assert state.current_loop() is None
     assert state.active_loops() == []
+
+
+def test_models_are_numbered_whatever_their_names(model, state):
+    model.fit()
+    model.fit()
+    type(model)().fit()
+    first, again, other = (json.loads(loop["facts"])["model_number"] for loop in loops(state))
+    assert first == again != other
 
 
 def test_a_model_that_is_built_in_its_first_step_gets_its_parameters_then(model, state):

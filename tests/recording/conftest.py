@@ -111,6 +111,13 @@ def sample_tables(*, source: str = "tf.data") -> Tables:
             )
             for number in range(12)
         ],
+        "gpus": [
+            (0, 100.0, 0.9, 10**9, 2 * 10**9, 1.4e9, 1.7e9, 4, 300.0, 350.0, 71.0, 1, 5, 0.2, 0),
+        ],
+        "device_use": [("GPU 0", 0.0, 2.0, 1.5)],
+        "device_work": [("GPU 0", "copy", "host to device", 3, 0.4, 0.3, 0.2, 4096)],
+        "device_idle": [("GPU 0", "host in CUDA", "in cudaMalloc", 2, 0.5, 0.4)],
+        "profile_steps": [("step 1", 0.0, 1.0)],
         "device_memory": [
             ("GPU:0", 100.0 + number, 10**9 + number, None if number else 2 * 10**9)
             for number in range(12)

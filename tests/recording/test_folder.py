@@ -413,3 +413,17 @@ def test_a_mount_point_that_is_not_utf_8_does_not_matter(tmp_path):
 
 def test_a_system_without_mounts_is_taken_as_local(tmp_path):
     assert not folders.is_on_network(tmp_path, mounts=str(tmp_path / "nothing"))
+
+
+def test_a_run_without_an_end_is_gone_when_its_process_is(tmp_path):
+    file = tmp_path / f"812{folders.PROCESS_SUFFIX}"
+    file.touch()
+    long_ago = time.time() - 3_600.0
+
+    assert not folders.is_gone(tmp_path, 2**22 + 1)  # written just now: it may run elsewhere
+    os.utime(file, (long_ago, long_ago))
+    assert folders.is_gone(tmp_path, 2**22 + 1)
+    assert folders.is_gone(tmp_path, os.getpid())  # younger than the recording: another process
+    assert not folders.is_gone(tmp_path, None)
+    os.utime(file, (time.time() - 6.0,) * 2)
+    assert not folders.is_gone(tmp_path, os.getpid())

@@ -345,6 +345,7 @@ NEW_COLUMNS = {
 NEW_TABLES = [
     *("calls", "copies", "thread_groups", "data_folders", "objects"),
     *("device_memory", "allocations", "hooks", "holders"),
+    *("gpus", "device_use", "device_work", "device_idle", "profile_steps"),
 ]
 
 

@@ -214,6 +214,7 @@ SERIES = {
     "objects": ("kind", lambda at_s, n: (at_s, f"kind {n}", at_s, None)),
     "holders": ("names", lambda at_s, n: (at_s, f'["{n}"]', "list", 1, at_s, None, "arrays")),
     "device_memory": ("device", lambda at_s, n: (f"GPU:{n}", at_s, at_s, None)),
+    "gpus": ("gpu", lambda at_s, n: (n, at_s, *(None,) * (len(columns("gpus")) - 2))),
     "threads": ("name", lambda at_s, n: (at_s, n, f"thread {n}", "main", 1)),
     "raises": ("line", lambda at_s, n: (at_s, 0.2, "main", "E", "", "a.py", n, None, None, 1)),
     "tracing": ("name", lambda at_s, n: (at_s, f"f{n}", None, None, 0.0, at_s)),

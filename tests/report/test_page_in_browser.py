@@ -7,6 +7,7 @@ import pytest
 
 from quickfit.diagnosis import diagnose
 from quickfit.report.page import write_page
+from quickfit.report.page.small import render_small
 
 from browsers import browser, requests, text_of
 from report.builders import full_diagnosis
@@ -240,3 +241,42 @@ def test_light_and_dark_differ_and_print_is_light(driver, opened):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert driver.execute_script(ground) == "rgb(255, 255, 255)"
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# -- the page in small, in the output of a notebook's cell -----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["full", "hostile"])
+@pytest.mark.parametrize(("paper", "ink"), [("#ffffff", "#111111"), ("#111111", "#e0e0e0")])
+def test_the_small_page_takes_the_colours_of_the_notebook_and_runs_nothing(
+    driver, opened, runs, tmp_path, name, paper, ink
+):
+    cell = render_small(runs(name)[1])
+    file = tmp_path / "cell.html"
+    style = f"background:{paper};color:{ink};font-family:sans-serif"
+    file.write_text(f'<!doctype html><meta charset="utf-8"><body style="{style}">{cell}')
+    opened(name, width=420)
+    requests(driver)  # those of the page before
+    driver.get(file.as_uri())
+    assert driver.get_log("browser") == []
+    assert requests(driver) == []
+    assert driver.execute_script("return window.harm") is None
+    assert driver.execute_script("return document.documentElement.scrollWidth <= 420")
+    body = driver.execute_script("return getComputedStyle(document.body).color")
+    shown = "return getComputedStyle(document.querySelector('.qf-verdict')).color"
+    assert driver.execute_script(shown) == body
+    assert text_of(driver, ".qf-verdict")
+
+
+def test_a_finding_of_the_small_page_opens_by_click(driver, runs, tmp_path):
+    from selenium.webdriver.common.by import By
+
+    file = tmp_path / "cell.html"
+    file.write_text(f'<!doctype html><meta charset="utf-8"><body>{render_small(runs("full")[1])}')
+    driver.get(file.as_uri())
+    first, second = driver.find_elements(By.CSS_SELECTOR, "details")[:2]
+    assert first.get_attribute("open")
+    assert not second.get_attribute("open")
+    second.find_element(By.CSS_SELECTOR, "summary").click()
+    assert second.get_attribute("open")
+    assert second.find_element(By.CSS_SELECTOR, "li").is_displayed()

@@ -233,6 +233,11 @@ def test_every_class_of_fix_has_words():
         (RunOutcome("exit 3", exit_code=3), "the script ended with exit code 3"),
         (RunOutcome("signal SIGKILL", signal="SIGKILL"), "the script was ended by SIGKILL"),
         (RunOutcome("running"), "the script is still running; this report covers it so far"),
+        (
+            RunOutcome("gone"),
+            "the script is no longer running here, and its end was not recorded: it was killed "
+            "with quickfit, or the machine went down. This report covers it up to then",
+        ),
         (RunOutcome("unknown"), "how the script ended was not recorded"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -98,6 +97,8 @@ def compare(
 
     Exit code: 0; 1 with --fail-if-slower if it is slower; 2 and more for errors.
     """
+    from quickfit.comparing.recordings import share_of
+
     limit = share_of("--fail-if-slower", fail_if_slower) if fail_if_slower is not None else None
     if html is not None:
         from quickfit.report.page import check_page_file
@@ -114,21 +115,6 @@ def compare(
         terminal.say(f"page: {write_page(found, html, replaces=force)}")
     if limit is not None:
         _judge(found, limit, fail_if_slower or "")
-
-
-def share_of(option: str, text: str) -> float:
-    """Return the share that `10%`, `10` or `0.1` means.
-
-    Raises:
-        UsageError: it is none.
-    """
-    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?) ?(%?)", text.strip())
-    if match is None:
-        raise UsageError(
-            f"{option} {text}: this is not a share.\nGive percent, such as {option} 10%."
-        )
-    value = float(match[1])
-    return value / 100 if match[2] or value >= 1 else value
 
 
 def _recordings(words: list[str], other: str | None) -> Comparison:

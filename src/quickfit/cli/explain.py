@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 MIN_LIKENESS = 0.5
 
 
+def _causes_beginning(word: str) -> list[str]:
+    from quickfit.causes import catalogue
+
+    return [name for name in catalogue() if name.startswith(word)]
+
+
 class Schema(StrEnum):
     """The commands whose JSON has a schema."""
 
@@ -28,6 +34,7 @@ class Schema(StrEnum):
     TUNE = "tune"
     BENCH = "bench"
     SHRINK = "shrink"
+    COMPARE = "compare"
 
 
 def explain(
@@ -36,6 +43,7 @@ def explain(
         typer.Argument(
             help="The name of a cause, as reports print it. Without it, all causes are listed.",
             show_default=False,
+            autocompletion=_causes_beginning,
         ),
     ] = None,
     schema: Annotated[

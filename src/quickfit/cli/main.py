@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -27,8 +28,8 @@ from quickfit.errors import QuickfitError, UsageError
 
 # Each is a function in a file of its name, in the order in which `--help` lists them.
 COMMANDS = (
-    *("run", "check", "report", "watch", "fix", "attach", "explain"),
-    *("compare", "bench", "pack", "tune", "shrink", "doctor", "demo"),
+    *("run", "check", "report", "watch", "fix", "attach", "import", "explain"),
+    *("compare", "export", "bench", "pack", "tune", "shrink", "doctor", "demo"),
 )
 # Commands after whose script everything belongs to the script.
 _SCRIPT_OPTIONS = {
@@ -94,12 +95,13 @@ def app() -> typer.Typer:
     commands = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
     )
     commands.callback()(_quickfit)
     for name in COMMANDS:
-        module = importlib.import_module(f"quickfit.cli.{name}")
-        commands.command(name)(getattr(module, name))
+        # A word of Python cannot be the name of a function.
+        own = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"quickfit.cli.{own}")
+        commands.command(name)(getattr(module, own))
     return commands
 
 
@@ -127,8 +129,10 @@ def _quickfit(
         quickfit watch                       the same in a browser, while the run goes on
         quickfit fix train.py                make the fix, and prove that it helps
         quickfit attach 4711                 why a run that was started without it stands still
+        quickfit import profile.sqlite       the report of what another profiler recorded
         quickfit explain sequential-map      what a cause means and how to remove it
         quickfit compare --base HEAD~1 t.py  which part got slower since then, and how surely
+        quickfit export --to perfetto        a run where runs are logged: TensorBoard, MLflow, …
         quickfit bench train.py:make_data    the speed of an input pipeline, stage by stage
         quickfit pack photos/ packed/        image files into records that are read fast
         quickfit tune train.py               batch size, XLA, precision, threads: what gains here

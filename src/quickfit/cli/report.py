@@ -53,7 +53,7 @@ def report(
     from quickfit.recording.folder import newest_run
     from quickfit.report import dumps, to_markdown, write_report
 
-    chosen = run or _announced(newest_run(Path(".quickfit") / "runs"))
+    chosen = run or announced(newest_run(Path(".quickfit") / "runs"))
     if html is not None:
         from quickfit.report.page import check_page_file, write_page
 
@@ -78,7 +78,8 @@ def report(
     answer(write)
 
 
-def _announced(run: Path) -> Path:
+def announced(run: Path) -> Path:
+    """Say on stderr which run was chosen, and return it."""
     from quickfit.report.text import path
 
     terminal.say(f"newest run: {path(str(run))}")

@@ -31,7 +31,7 @@ _STEADY = frozenset(
         *("numpy", "PIL", "cv2", "scipy", "skimage", "imageio", "math", "re", "json", "csv"),
         *("string", "struct", "itertools", "functools", "operator", "collections", "statistics"),
         *("unicodedata", "html", "base64", "zlib", "gzip", "bz2", "lzma", "soundfile", "librosa"),
-        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "binascii"),
+        *("wave", "pandas", "bisect", "textwrap", "fractions", "decimal", "colorsys", "hashlib"),
     )
 )
 _STEADY_PARTS = (
@@ -225,6 +225,49 @@ class Purity:
         ]
         return found[0] if len(found) == 1 and module.parent(found[0]) is owner else None
 
+    def stays(self, module: Module, function: Function, *calls: tuple[Module, ast.Call]) -> bool:
+        """Tell whether what a function is given for good is not changed by other code later.
+
+        Args:
+            module: where the function is.
+            function: a generator, or the first method of an object; it keeps what it is given.
+            calls: those that give it that, with their files. Functions around it are called too.
+        """
+        outer = module.function(function)
+        while outer is not None:
+            callers = self._program.resolver.callers(module, outer)
+            if not callers:
+                return False
+            calls = (*calls, *callers)
+            outer = module.function(outer)
+        return not any(
+            self._is_changed_beside(there, call, name.id)
+            for there, call in calls
+            for part in (*call.args, *(k.value for k in call.keywords))
+            for name in ast.walk(part)
+            if isinstance(name, ast.Name) and name.id not in imports_or_defines(there)
+        )
+
+    def _is_changed_beside(self, there: Module, call: ast.Call, name: str) -> bool:
+        """Tell whether code changes what has a name, other than before a call in the same place."""
+        own = there.function(call)
+        for module in self._program.modules():
+            for node in module.all(ast.Call, ast.Subscript, ast.AugAssign):
+                changed = _changed_by(node)
+                if not isinstance(changed, ast.Name):
+                    continue
+                if changed.id != name and not _stands_for(module, changed, name, False):
+                    continue
+                is_earlier = (
+                    module is there
+                    and module.function(node) is own
+                    and getattr(node, "lineno", 0) < call.lineno
+                )
+                loops = loops_around(module, node)
+                if not is_earlier or any(_trains(loop) for loop in loops):
+                    return True
+        return False
+
     # -- names and attributes ---------------------------------------------------------------
 
     def _reads_what_stays(
@@ -236,17 +279,20 @@ class Purity:
         free = {n.id for n in names} - own - given
         if not all(self._is_kept(module, function, name) for name in free):
             return False
+        fixed = imports_or_defines(module)
         attributes = [
             n
             for n in nodes
-            if isinstance(n, ast.Attribute) and name_of(n.value) == "self"
-            if isinstance(n.value, ast.Name)
+            if isinstance(n, ast.Attribute)
+            and isinstance(n.value, ast.Name)
+            and n.value.id not in own | fixed
         ]
         return all(self._is_kept_attribute(n) for n in attributes)
 
     def _is_kept(self, module: Module, function: Function, name: str) -> bool:
         """Tell whether a name outside a function is given its value once, and never changed."""
-        if any(name in node.names for node in module.all(ast.Global, ast.Nonlocal)):
+        declared = [*module.all(ast.Global), *module.all(ast.Nonlocal)]
+        if any(name in node.names for node in declared):  # type: ignore[attr-defined]
             return False
         changed = [
             node
@@ -276,10 +322,10 @@ class Purity:
     def _is_kept_attribute(self, node: ast.Attribute) -> bool:
         """Tell whether `self.name` is set by `__init__` alone, and never changed."""
         for other in self._program.modules():
-            for one in other.all(ast.FunctionDef):
+            for method in other.all(ast.FunctionDef):
                 # A property is a function that is called.
-                is_called = one.name == node.attr and bool(one.decorator_list)
-                if is_called and not self.is_pure(other, one, MAX_DEPTH // 2):
+                is_called = method.name == node.attr and bool(method.decorator_list)
+                if is_called and not self.is_pure(other, method, MAX_DEPTH // 2):
                     return False
             for one in other.all(ast.Attribute):
                 if one.attr != node.attr or isinstance(one.ctx, ast.Load):

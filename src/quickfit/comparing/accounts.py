@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from quickfit.comparing.pace import RUN_SPREAD
 from quickfit.findings import AccountNode, ComparedNode, Diagnosis, Interval
+from quickfit.lab.statistics import NORMAL_95
 
 # What is done once, such as imports and tracing, was seen once in each run.
 ONCE_SPREAD = 0.10
@@ -91,7 +92,7 @@ def _add(
         seen[own] = seen.get(own, 0) + 1
         path = (*key, f"{own} {seen[own]}")
         each = max(inside, 1)
-        spread = math.hypot(half, 1.96 * RUN_SPREAD) if inside else 1.96 * ONCE_SPREAD
+        spread = math.hypot(half, NORMAL_95 * (RUN_SPREAD if inside else ONCE_SPREAD))
         measured_s = max(child.high_s - child.low_s, 0.0) / 2
         half_s = math.hypot(spread * child.seconds, measured_s) / each
         unit = "step" if inside else "run"

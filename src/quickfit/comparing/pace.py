@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from quickfit.findings import Interval
 from quickfit.lab.script_pair import Progress, progress_of
-from quickfit.lab.statistics import T95
+from quickfit.lab.statistics import NORMAL_95, mean_doubt
 from quickfit.recording.reader import Recording
 from quickfit.signals.drift_series import others_s
 
@@ -53,7 +52,7 @@ def pace_of(recording: Recording) -> Pace | None:
     span_s, done = marks[-1][0] - marks[0][0], marks[-1][1] - marks[0][1]
     if span_s <= 0 or done <= 0:
         return None
-    half = _half_width([s / d for s, d in _stretches(marks)])
+    half = mean_doubt([s / d for s, d in _stretches(marks)])
     size = progress.epoch_steps or progress.planned_steps
     return Pace(round(done), span_s / done, half, _others(recording, progress), size)
 
@@ -66,14 +65,6 @@ def _stretches(marks: Sequence[tuple[float, float]]) -> list[tuple[float, float]
         (marks[b][0] - marks[a][0], marks[b][1] - marks[a][1]) for a, b in pairwise(ends) if b > a
     ]
     return [(seconds, done) for seconds, done in spans if seconds > 0 and done > 0]
-
-
-def _half_width(paces: Sequence[float]) -> float:
-    """Return half of the interval of their mean, as a share of it."""
-    if len(paces) < 2:
-        return math.inf
-    t = T95[min(len(paces) - 1, len(T95)) - 1]
-    return t * statistics.stdev(paces) / math.sqrt(len(paces)) / statistics.fmean(paces)
 
 
 def _others(recording: Recording, progress: Progress) -> float:
@@ -96,7 +87,7 @@ def slower_of(before: Pace, after: Pace, *, per_epoch: bool) -> Interval:
     """
     size = after.epoch_steps / before.epoch_steps if per_epoch else 1.0
     likely = after.step_s * size / before.step_s
-    again = 1.96 * math.sqrt(2) * RUN_SPREAD
+    again = NORMAL_95 * math.sqrt(2) * RUN_SPREAD
     half = math.sqrt(before.half**2 + after.half**2 + again**2)
     return Interval(
         likely * math.exp(-half) * (1 - after.others),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from quickfit import units
 from quickfit.comparing.accounts import compare_accounts
 from quickfit.comparing.pace import Pace, has_other_epochs, pace_of, slower_of
 from quickfit.diagnosis import diagnose_recording
+from quickfit.errors import UsageError
 from quickfit.findings import MIN_GAIN, ComparedSide, Comparison, Diagnosis, Finding, Interval
 from quickfit.recording.reader import Recording, read
 
@@ -25,9 +27,17 @@ def compare_recordings(before: Path, after: Path) -> Comparison:
 
     Raises:
         RecordingError: one of them cannot be read.
+        UsageError: one of them was made of another tool's profile.
     """
     names = (str(before), str(after))
-    return compare_runs((read(before), read(after)), names)
+    both = (read(before), read(after))
+    if any(recording.main.facts.get("imported") for recording in both):
+        raise UsageError(
+            "compare: profiles that were imported are one window each, and give no interval.\n"
+            f"Received: {before} and {after}\nTo see what changed between two profiles:\n"
+            f"    quickfit import NEWER_PROFILE --against {before}"
+        )
+    return compare_runs(both, names)
 
 
 def compare_runs(both: tuple[Recording, Recording], names: tuple[str, str]) -> Comparison:
@@ -109,6 +119,21 @@ def change_text(factor: float) -> str:
 def is_slower_than(slower: Interval | None, limit: float) -> bool:
     """Tell whether even the least that the interval allows is slower than a limit (0.1: 10 %)."""
     return slower is not None and slower.low > 1 + limit
+
+
+def share_of(option: str, text: str) -> float:
+    """Return the share that `10%`, `10` or `0.1` means.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?) ?(%?)", text.strip())
+    if match is None:
+        raise UsageError(
+            f"{option} {text}: this is not a share.\nGive percent, such as {option} 10%."
+        )
+    value = float(match[1])
+    return value / 100 if match[2] or value >= 1 else value
 
 
 def _only_in(one: Diagnosis, other: Diagnosis) -> tuple[Finding, ...]:

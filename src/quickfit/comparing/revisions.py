@@ -7,6 +7,7 @@ a scratch folder.
 from __future__ import annotations
 
 import dataclasses
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,8 @@ FEWEST_PAIRS = 3
 ALONE_S = 8.0
 HERE = "the working folder"
 _GIT_S = 60.0
+# A question must not run programs that a repository's settings name.
+_QUIET_GIT = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,8 @@ def is_decided(ratios: Sequence[float], limit: float | None) -> bool:
 def _joined(seen: Comparison, results: Sequence[PairResult], notes: Sequence[str]) -> Comparison:
     """Return what was seen of each alone, with the interval of the pairs."""
     ratios = [result.ratio for result in results if result.ratio]
-    differences = (*seen.differences, *notes)
+    alone = [note.replace("the interval allows", "parts allow") for note in seen.differences]
+    differences = (*alone, *notes)
     if len(ratios) < 2:
         why = next((result.why for result in results if result.why), "the time was used up")
         missing = f"no interval over pairs: {why}; give more time with --budget"
@@ -186,7 +190,7 @@ def _joined(seen: Comparison, results: Sequence[PairResult], notes: Sequence[str
         seen,
         slower=slower_interval(ratios),
         pairs=len(ratios),
-        basis=f"{len(ratios)} pairs in turns, {unit} compared",
+        basis=f"{len(ratios)} pairs in turns, {unit} compared; parts by one run of each, alone",
         differences=differences,
     )
     return with_verdict(joined)
@@ -206,7 +210,8 @@ def sources_of(revision: str, cwd: Path) -> Sources:
         raise UsageError(f"compare: this is not a revision.\nReceived: {revision}")
     commit = _git(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
     # Files that git does not know yet are in no revision.
-    listed = _git(cwd, "diff", "--name-status", "--no-renames", "-z", commit, "--")
+    asked = ("diff", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
+    listed = _git(cwd, *asked, commit, "--")
     fields = listed.split("\0")
     sources = Sources()
     for status, name in zip(fields[::2], fields[1::2], strict=False):
@@ -219,7 +224,10 @@ def sources_of(revision: str, cwd: Path) -> Sources:
             )
         elif status != "A":
             text = _git(cwd, "cat-file", "blob", f"{commit}:{name}")
-            sources.texts[str(file)] = text.encode()
+            if "\ufffd" in text:
+                sources.notes.append(f"{name} is not UTF-8; both runs read the one that is here")
+            else:
+                sources.texts[str(file)] = text.encode()
     sources.notes = _few(sources.notes)
     return sources
 
@@ -236,12 +244,8 @@ def _check_script(
     if script is None:
         return
     for name, revision in zip(names, (request.base, request.head), strict=True):
-        if not revision:
-            continue
-        known = _run_git(request.cwd, "cat-file", "-e", f"{revision}:./{script}")
-        if Path(script).is_absolute():
-            continue
-        if known.code != 0:
+        here = os.path.relpath(request.cwd / script, request.cwd)
+        if revision and _run_git(request.cwd, "cat-file", "-e", f"{revision}:./{here}").code != 0:
             raise UsageError(
                 f"compare: {name} has no {script}.\nName a revision in which it is:\n"
                 f"    git log --oneline -- {script}"
@@ -261,7 +265,7 @@ def _git(cwd: Path, *words: str) -> str:
 
 def _run_git(cwd: Path, *words: str) -> Finished:
     try:
-        return run_to_end(["git", "-C", str(cwd), *words], timeout_s=_GIT_S)
+        return run_to_end(["git", "-C", str(cwd), *_QUIET_GIT, *words], timeout_s=_GIT_S)
     except (OSError, ChildError) as error:
         raise UsageError(
             f"compare: git could not be run ({error}).\nRevisions are read with it: install git."

@@ -46,8 +46,11 @@ class Trial:
         except FileNotFoundError:
             return []
         lines = text[: text.rfind("\n") + 1].splitlines()
-        times = [map(float, line.split()) for line in lines]
-        return [Mark(*both, done) for done, both in enumerate(times)]
+        marks = []
+        for done, line in enumerate(lines):
+            at_s, cpu_s = map(float, line.split())
+            marks.append(Mark(at_s, cpu_s, done))
+        return marks
 
     def check_alive(self) -> None:
         """Raise a QuickfitError with its last words if the script has ended."""

@@ -64,33 +64,44 @@ def candidates(
     signals, project = Signals(recording), Program(texts=texts)
     found: list[list[Candidate]] = []
     without: list[Unrecognised] = []
-    reliefs = _reliefs(diagnosis, signals, project)
     for finding in diagnosis.findings:
         changes, why = _all_changes(finding, signals, project, texts)
         if changes:
             found.append([Candidate(finding, change) for change in changes])
-        elif not reliefs or reliefs[0].finding.cause != finding.cause:
+        else:
             without.append(Unrecognised(finding, why))
-    made = [candidate.change.edits for group in found for candidate in group]
-    reliefs = [one for one in reliefs if one.change.edits not in made]
+    reliefs = _reliefs(diagnosis, signals, project, found)
     if not reliefs:
         return found, without
+    without = [one for one in without if one.finding.cause != reliefs[0].cause]
     # What promises most is tried first.
-    place = next(
-        (n for n, group in enumerate(found) if group[0].promise < reliefs[0].promise), len(found)
-    )
+    behind = (n for n, group in enumerate(found) if group[0].promise < reliefs[0].promise)
+    place = next(behind, len(found))
     return [*found[:place], reliefs, *found[place:]], without
 
 
-def _reliefs(diagnosis: Diagnosis, signals: Signals, project: Program) -> list[Candidate]:
-    """Return what may shorten the wait for input without understanding its code."""
+def _reliefs(
+    diagnosis: Diagnosis, signals: Signals, project: Program, found: Sequence[Sequence[Candidate]]
+) -> list[Candidate]:
+    """Return what may shorten the wait for input without understanding its code.
+
+    Where an edit does the same work otherwise, spreading it as it was is no alternative; and where
+    one keeps its results, they need not be kept again.
+    """
     try:
-        found = input_reliefs(diagnosis.findings, signals, project)
+        reliefs = input_reliefs(diagnosis.findings, signals, project)
     except SignalMissing:
         return []
     except Exception:  # noqa: BLE001 - what is offered beside the fixes must not take them along
         return []
-    return [Candidate(one.finding, one.relief.change, is_relief=True) for one in found]
+    changes = [one.change for group in found for one in group]
+    is_kept = any("cache" in edit.text for change in changes for edit in change.edits)
+    is_edited = any("input_wait" in group[0].finding.claims for group in found)
+    return [
+        Candidate(one.finding, one.relief.change, is_relief=True)
+        for one in reliefs
+        if not (is_kept if one.relief.keeps else is_edited)
+    ]
 
 
 def with_own_edits(findings: Sequence[Finding], signals: Signals) -> list[Finding]:

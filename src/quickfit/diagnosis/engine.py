@@ -15,6 +15,7 @@ from quickfit.diagnosis.candidates import with_own_edits
 from quickfit.diagnosis.details import run_details
 from quickfit.diagnosis.device import device_verdict
 from quickfit.diagnosis.headline_place import at_users_line, made_before
+from quickfit.diagnosis.imported import diagnose_profile
 from quickfit.diagnosis.ranking import (
     behind_the_first,
     of_the_run,
@@ -64,6 +65,8 @@ def diagnose_recording(recording: Recording, *, with_details: bool = False) -> D
         recording: the run.
         with_details: with what a page draws beside the report, too.
     """
+    if recording.main.facts.get("imported"):
+        return diagnose_profile(recording)
     signals = Signals(recording)
     account = time_account(signals)
     findings, clear, not_checked = _ask_loops(signals)

@@ -8,6 +8,7 @@ import shlex
 from typing import NamedTuple
 
 from quickfit.findings import RunOutcome
+from quickfit.recording.folder import is_gone
 from quickfit.recording.reader import Recording
 
 # What a script imports, what it is called, and which package has it.
@@ -21,7 +22,7 @@ _NOT_FOUND = re.compile(r"No module named '(\w+)'")
 
 
 def run_outcome(recording: Recording) -> RunOutcome:
-    """Return the end of the run: finished, still running, an exit code or a signal."""
+    """Return the end of the run: finished, still running, an exit code, a signal, or gone."""
     run = recording.run
     if recording.main.facts.get("stopped_early"):
         return RunOutcome("stopped early, as asked", 0)
@@ -34,7 +35,7 @@ def run_outcome(recording: Recording) -> RunOutcome:
         return RunOutcome("unknown")
     if run.get("inside"):
         return _inside_outcome(recording)
-    return RunOutcome("running")
+    return RunOutcome("gone" if is_gone(recording.path, run.get("pid")) else "running")
 
 
 def _inside_outcome(recording: Recording) -> RunOutcome:

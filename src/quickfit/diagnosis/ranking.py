@@ -11,7 +11,7 @@ from quickfit.findings import MIN_GAIN, Finding, Gain, Severity, Symptom
 # A general finding that costs this many times as much as the cause before it comes first.
 FAR_MORE = 2.0
 # Said where a fix gains more than the time it costs now.
-ENDS_SOONER = "shorter epochs also let TensorFlow end its iterators sooner"
+ENDS_SOONER = "the waits in which TensorFlow ends iterators shrink with the time of an epoch"
 # What a hidden finding must cost now, and gain then, to be told; and what goes of its time.
 MIN_HIDDEN_SHARE, MIN_HIDDEN_GAIN = 0.10, 1.10
 HIDDEN_SAVED = (0.4, 0.7, 1.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import math
 from collections.abc import Sequence
 
 from quickfit.causes._shared.input_reliefs import Relief, reliefs_of
@@ -20,14 +19,13 @@ from quickfit.code.syntax import argument, called_name, receiver_of
 from quickfit.errors import SignalMissing
 from quickfit.findings import MIN_GAIN, Finding, Gain, Location
 from quickfit.signals import Signals
-from quickfit.signals.caching import free_bytes
+from quickfit.signals.caching import epoch_fits_memory, epochs_of
 from quickfit.signals.gains import gain
 
-# What Python keeps is larger than what the batch becomes: float64, and its objects.
-PYTHON_SIZE = 2.0
+# What batches are made of may be so much larger than they are.
+OF_ITEMS = 4.0
 # Threads share the cores with the step.
 SPREAD = 0.6
-_ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +54,8 @@ def input_reliefs(
     cores = int(signals.cores)
     found = []
     for relief in reliefs_of(program, module, data, cores=cores):
-        if relief.keeps and (is_cut or not _fits(signals, relief)):
+        times = OF_ITEMS if relief.is_of_items else 1.0
+        if relief.keeps and (is_cut or not epoch_fits_memory(signals, relief.line, times=times)):
             continue
         expected = _expected(signals, share, relief, cores)
         where = Location(relief.change.files[0], relief.line)
@@ -113,63 +112,10 @@ def _is_any_number(module: Module, steps: ast.expr | None) -> bool:
     )
 
 
-def _epochs(signals: Signals) -> int:
-    seen = {r["epoch"] for r in signals.process.rows("steps") if r["loop"] == signals.loop.id}
-    return max(len(seen), int(signals.loop.facts.get("epochs") or 1))
-
-
-def _steps_per_epoch(signals: Signals) -> int | None:
-    facts = signals.loop.facts
-    planned = facts.get("steps") or facts.get("data_batches")
-    if planned:
-        return int(planned)
-    counts: dict[int, int] = {}
-    for row in signals.process.rows("steps"):
-        if row["loop"] == signals.loop.id:
-            counts[row["epoch"]] = counts.get(row["epoch"], 0) + 1
-    whole = list(counts.values())[:-1]
-    return max(whole) * signals.steps_per_execution if whole else None
-
-
-def _fits(signals: Signals, relief: Relief) -> bool:
-    """Tell whether all that is kept certainly fits into half of the memory that is free."""
-    steps = _steps_per_epoch(signals)
-    if steps is None or _epochs(signals) < 2:
-        return False
-    sizes = [size for size in (_batch_bytes(signals), _stage_bytes(signals, relief)) if size]
-    try:
-        return bool(sizes) and PYTHON_SIZE * max(sizes) * steps <= free_bytes(signals)
-    except SignalMissing:
-        return False
-
-
-def _batch_bytes(signals: Signals) -> float | None:
-    """Return the size of a batch by what `fit` was given; None where it is not all known."""
-    facts = signals.loop.facts
-    examples, parts = facts.get("batch_examples"), facts.get("batch") or []
-    total = 0.0
-    for _, dtype, shape in parts:
-        first, *rest = shape or [1]
-        if None in rest or not (first or examples):
-            return None
-        total += (first or examples) * math.prod(rest) * _ITEM_BYTES.get(dtype, 1)
-    return total or None
-
-
-def _stage_bytes(signals: Signals, relief: Relief) -> float | None:
-    """Return what the pipeline hands on in a step at the place of a relief, or in the end."""
-    try:
-        stages = signals.stages
-    except SignalMissing:
-        return None
-    here = [s for s in stages if s.location is not None and s.location.line == relief.line]
-    return max((s.element_bytes * s.per_step for s in here or stages), default=0.0) or None
-
-
 def _expected(signals: Signals, share: float, relief: Relief, cores: int) -> Gain:
     """Return the gain where the wait goes; the cautious end leaves half of it."""
     if relief.keeps:
-        passes = _epochs(signals)
+        passes = epochs_of(signals)
         likely = 1.0 - share * (1.0 - 1.0 / passes)
         basis = f"from the second of {passes} epochs on, the data comes from memory"
         return gain(1.0, (1.0 - share / 2, likely, 1.0 - share), basis)

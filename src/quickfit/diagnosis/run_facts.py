@@ -131,6 +131,9 @@ def early_verdict(
         held = all(finding.is_of_machine for finding in told)
         held = held and (bool(told) or verdict == early.get("verdict"))
     why = "" if held else _why_gone(first[0] if first else "", findings, not_checked)
+    same = next((f for f in told if set(f.claims) & set(early.get("claims") or ())), None)
+    if first and not held and same is not None:
+        why = f"{same.cause} explains the same time better than {first[0]}"
     return EarlyVerdict(str(early["headline"]), int(early.get("at_step") or 0), held, why)
 
 

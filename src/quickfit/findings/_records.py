@@ -364,8 +364,9 @@ class TurboPlace:
 class Diagnosis:
     """Everything a report needs; the same for terminal, JSON and every later format.
 
-    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps` and, of a run with
-    `--memory`, `memory`. `details` are there where they were asked for: a page draws them.
+    `verdict` is one of `findings`, `compute-bound`, `inconclusive`, `no-steps`, of a run with
+    `--memory` `memory`, and of an imported profile `profile`. `details` are there where they were
+    asked for: a page draws them.
     """
 
     run: str

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -26,8 +27,9 @@ from quickfit.launch.target import Target
 from quickfit.tuning.advice.candidates import ChangeCandidate
 from quickfit.tuning.advice.change_table import ChangeKind, ChangeRow
 from quickfit.tuning.advice.report import advice_text, colored_advice
+from quickfit.tuning.advice.request import budget_words
 from quickfit.tuning.advice.result import Advice, TrainingBaseline
-from quickfit.tuning.advice.search import CandidateSearch
+from quickfit.tuning.advice.search import BudgetNeeds, CandidateSearch, check_budget
 from quickfit.tuning.trials.settings import TrialLearned
 from quickfit.tuning.trials.trial import scratch_folder
 
@@ -110,7 +112,13 @@ def search_settings(request: TuneRequest, err: TextIO) -> tuple[Story, Advice]:
         watched, candidates = _look_for_candidates(request, story)
         pace = ProofPace(seen.first_s, watched.batch_s or 0.0)
         count = sum(not one.reason for one in candidates)
-        check_budget(story.target, budget, pace, count, err)
+        check_budget(
+            story.target.name,
+            budget,
+            pace.needs(count, budget.seconds - budget.left_s),
+            command=partial(_command_with, story.target),
+            warn=lambda text: terminal.say(text, err),
+        )
         ticker = Ticker(err, lambda: budget.left_s)
         setting = setting_of(story, scratch, seen.first_s)
         setting = replace(setting, trusts_script=request.trusts_script)
@@ -144,7 +152,8 @@ def search_settings(request: TuneRequest, err: TextIO) -> tuple[Story, Advice]:
 
 def _watch(request: TuneRequest, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     try:
-        return begun(Request(request.target, trusts_script=request.trusts_script), scratch, ticker)
+        watched = Request(request.target, trusts_script=request.trusts_script, needs_findings=False)
+        return begun(watched, scratch, ticker)
     except FixError as error:
         why, is_of_fixes, _ = str(error).partition(OF_FIXES)
         if not is_of_fixes:
@@ -180,8 +189,7 @@ def _build_advice(
     story: Story, watched: Watched, search: CandidateSearch, *, steps_left: int | None
 ) -> Advice:
     choice = search.choice
-    best, rows = choice.best(), choice.rows()
-    chosen = [row for row in rows if best is not None and row.name == best.name]
+    rows = choice.rows()
     training, share = script_training(watched), watched.wait_share
     losses = [row.loss for row in rows if row.loss is not None]
     loss = max(losses, key=lambda one: one.samples, default=None)
@@ -203,7 +211,7 @@ def _build_advice(
             steps_left=steps_left,
         ),
         rows=rows,
-        chosen=chosen[0] if chosen else None,
+        chosen=choice.chosen_row(),
         input_gain=1 / (1 - share) if share is not None and share < 1.0 else None,
         is_input_bound=share is not None and share >= LIMIT_SHARE,
         input_note=input_text(share, story.target),
@@ -315,6 +323,18 @@ class ProofPace:
         """Return the time for so many settings; the original keeps its results only once."""
         return max(self.kept_s + settings * self.setting_s, LEAST_S)
 
+    def needs(self, settings: int, watched_s: float) -> BudgetNeeds:
+        """Return what so many settings need beyond the time that it was watched."""
+        began = (
+            f"It takes {units.seconds(self.first_s)} to its first step, and was watched for"
+            f" {units.seconds(watched_s)}"
+        )
+        return BudgetNeeds(settings, self.all_s(1), self.all_s(settings), began)
+
+
+def _command_with(target: Target, budget_s: float) -> str:
+    return f"quickfit tune {budget_words(budget_s, is_command=True)} {target.words}"
+
 
 def check_least(target: Target, budget_s: float) -> None:
     """Refuse a budget in which no trial begins, before the script is watched.
@@ -328,34 +348,3 @@ def check_least(target: Target, budget_s: float) -> None:
             f" script is begun with less than {units.seconds(LEAST_S)} left.\n"
             f"A small script needs some minutes:\n    quickfit tune --budget 10m {target.words}"
         )
-
-
-def check_budget(
-    target: Target, budget: Budget, pace: ProofPace, settings: int, err: TextIO
-) -> None:
-    """Refuse a budget in which nothing can be measured; say at the start where not everything can.
-
-    Raises:
-        UsageError: not even one setting can be proven in what is left.
-    """
-    left_s, least_s, all_s = budget.left_s, pace.all_s(1), pace.all_s(settings)
-    watched_s = budget.seconds - left_s
-    command = f"quickfit tune --budget {math.ceil(watched_s + all_s)}s {target.words}"
-    if not settings or left_s >= all_s:
-        return
-    if left_s >= least_s:
-        terminal.say(
-            f"{target.name}: {units.seconds(budget.seconds)} may not decide all {settings}"
-            f" settings; by its first steps that takes about {units.seconds(watched_s + all_s)}:\n"
-            f"    {command}",
-            err,
-        )
-        return
-    more = "" if settings == 1 else f", and all {settings} of them about {units.seconds(all_s)}"
-    raise UsageError(
-        f"{target.name}: a budget of {units.seconds(budget.seconds)} is too small for it. It takes"
-        f" {units.seconds(pace.first_s)} to its first step, and was watched for"
-        f" {units.seconds(watched_s)}; to prove one setting, its results and {USUAL_PAIRS} pairs,"
-        f" takes about {units.seconds(least_s)} more{more}.\n"
-        f"Give more:\n    {command}"
-    )

@@ -1,5 +1,1 @@
-"""quickfit inside other programs: a script or a notebook that watches itself."""
-
-from quickfit.integrations.watch import Watch
-
-__all__ = ["Watch"]
+"""quickfit inside other programs: a script, a notebook or a test that watches itself."""

@@ -1,8 +1,8 @@
 """quickfit in a notebook: `%load_ext quickfit`, `%%quickfit` on a cell, `%quickfit report`.
 
 While the cell runs, its output says how far it is, at most twice a second, and shows the report so
-far from time to time; at the end it is the report. Jupyter and Colab draw it as HTML without a
-frame or a script; whatever cannot draw it shows the text of the terminal.
+far, which a process beside the kernel makes; at the end it is the whole report. Jupyter and Colab
+draw it as HTML without a frame or a script; whatever cannot draw it shows the text of the terminal.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import contextvars
+import html
 import io
+import json
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from quickfit import units
 from quickfit.errors import QuickfitError
 from quickfit.integrations.watch import Watch, is_notebook, numbers_of_cells
+from quickfit.lab.child import DEVNULL, Child, ChildOptions, python_command
 from quickfit.probes import session
 from quickfit.recording.folder import newest_run
 
@@ -30,28 +34,27 @@ if TYPE_CHECKING:
 
 # The most often that an output changes.
 UPDATE_EVERY_S = 0.5
-# A report so far takes Python's lock from the training: at most this share of the time.
-MAX_REPORT_SHARE = 0.005
+# Where the report so far, as `live_reports` writes it, has the place for what the run is doing.
+STATUS_MARK = "(the status of the run)"
+_REPORTER = """
+import sys
+from quickfit.integrations.live_reports import renew_live_report
+renew_live_report(*sys.argv[1:])
+"""
 # The rate that is shown is that of the last seconds.
 RATE_OVER_S = 5.0
 
 
 class CellReport:
-    """A report as a notebook shows it: HTML, and text where there is none.
+    """A report as a notebook shows it: HTML, and text where there is none."""
 
-    Args:
-        diagnosis: what to show.
-        status: what the run is doing, while it goes on.
-    """
-
-    def __init__(self, diagnosis: Diagnosis, *, status: str = "") -> None:
+    def __init__(self, diagnosis: Diagnosis) -> None:
         self.diagnosis = diagnosis
-        self.status = status
 
     def _repr_html_(self) -> str:
         from quickfit.report.page.small import render_small
 
-        return render_small(self.diagnosis, status=self.status)
+        return render_small(self.diagnosis)
 
     def __repr__(self) -> str:
         from quickfit.report import write_report
@@ -62,18 +65,26 @@ class CellReport:
 
 
 class StatusLine:
-    """What a cell shows before there is a report."""
+    """What a cell shows while it runs.
 
-    def __init__(self, status: str) -> None:
+    Args:
+        status: what the run is doing.
+        report: HTML and text of the report so far, with a mark where the status stands.
+    """
+
+    def __init__(self, status: str, report: Mapping[str, str] | None = None) -> None:
         self.status = status
+        self.report = report
 
     def _repr_html_(self) -> str:
         from quickfit.report.page.small import render_status
 
-        return render_status(self.status)
+        if self.report is None:
+            return render_status(self.status)
+        return self.report["html"].replace(STATUS_MARK, html.escape(self.status))
 
     def __repr__(self) -> str:
-        return f"quickfit: {self.status}"
+        return f"quickfit: {self.status}{self.report['text'] if self.report else ''}"
 
 
 def load_ipython_extension(shell: Any) -> None:  # IPython's InteractiveShell
@@ -207,8 +218,11 @@ class _LiveOutput:
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
         self._handle: Any = None
-        self._report: Diagnosis | None = None
-        self._report_due_s = 0.0
+        self._scratch = tempfile.TemporaryDirectory(prefix="quickfit-cell-")
+        self._reports = Path(self._scratch.name) / "report.json"
+        self._reporter: Child | None = None
+        self._report: dict[str, str] | None = None
+        self._report_at = 0
         self._seen: list[tuple[float, int]] = []
 
     def start(self) -> None:
@@ -217,7 +231,10 @@ class _LiveOutput:
 
         if not is_notebook():
             return
-        self._handle = display(StatusLine("watching"), display_id=True)
+        self._handle = display(StatusLine("watching"), display_id=True)  # type: ignore[no-untyped-call]
+        # In a process of its own: a diagnosis here would keep Python's lock from the training.
+        command = python_command(_REPORTER, str(self.folder), str(self._reports))
+        self._reporter = Child(command, ChildOptions(stdout=DEVNULL, stderr=DEVNULL))
         # Outputs belong to the cell that this context is of.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._follow,), daemon=True)
@@ -228,6 +245,9 @@ class _LiveOutput:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
+        if self._reporter is not None:
+            self._reporter.end()
+        self._scratch.cleanup()
 
     def show_report(self) -> None:
         """Show the report of the whole recording."""
@@ -239,7 +259,7 @@ class _LiveOutput:
         if self._handle is not None:
             self._handle.update(report)
         else:
-            display(report)
+            display(report)  # type: ignore[no-untyped-call]
 
     def _follow(self) -> None:
         try:
@@ -252,16 +272,16 @@ class _LiveOutput:
         progress = session.progress_inside(self.folder)
         if progress is None:
             return
-        at_s, (steps, epoch) = self._clock(), progress
-        status = self._status(at_s, steps, epoch)
-        if steps and at_s >= self._report_due_s:
-            from quickfit.diagnosis import diagnose
+        self._read_report()
+        status = self._status(self._clock(), *progress)
+        self._handle.update(StatusLine(status, self._report))
 
-            self._report = diagnose(self.folder, with_details=True)
-            took_s = self._clock() - at_s
-            self._report_due_s = self._clock() + took_s / MAX_REPORT_SHARE
-        report = self._report
-        self._handle.update(CellReport(report, status=status) if report else StatusLine(status))
+    def _read_report(self) -> None:
+        with contextlib.suppress(OSError):  # there is none yet
+            changed_at = self._reports.stat().st_mtime_ns
+            if changed_at != self._report_at:
+                self._report_at = changed_at
+                self._report = json.loads(self._reports.read_bytes())
 
     def _status(self, at_s: float, steps: int, epoch: int) -> str:
         self._seen = [seen for seen in self._seen if at_s - seen[0] <= RATE_OVER_S]

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 from quickfit import __version__, terminal
+from quickfit.errors import QuickfitError
 from quickfit.probes import session
 from quickfit.recording import folder as folders
 from quickfit.tuning.numerics.loss_scale import NanLookout
@@ -38,6 +40,13 @@ class Watch:
         guard: leave updates of `fit` out whose numbers are not finite, also under `quickfit run`;
             what made the first of them is named after the report. A model that is compiled with
             a `GuardedOptimizer` gets this without being asked.
+        log_to: where the run is logged when a `fit` or the block ends: `tensorboard`, `mlflow`,
+            `wandb` or `perfetto`, or several, each with a place if need be
+            (`"tensorboard:logs/run1"`). A run of MLflow or W&B that is active is the one that is
+            logged to; otherwise W&B is offline. Not under `quickfit run`: export that recording.
+
+    Raises:
+        UsageError: there is no such place, or its package is not installed.
     """
 
     def __init__(
@@ -47,7 +56,9 @@ class Watch:
         report: bool = True,
         file: TextIO | None = None,
         guard: bool = False,
+        log_to: str | Sequence[str] = (),
     ) -> None:
+        self._log = _RunLog(log_to)
         self.reports = report
         self.file = file
         self._lookout = NanLookout(guard=guard)
@@ -68,7 +79,7 @@ class Watch:
         if self.file is None and is_notebook():
             from IPython.display import display
 
-            display(self)
+            display(self)  # type: ignore[no-untyped-call]
         else:
             write_report(diagnose(self.folder), self._stream())
         self._write_skips()
@@ -96,6 +107,12 @@ class Watch:
     def _after_loop(self) -> None:
         if self.reports:
             self.write_report()
+        self._log_run()
+
+    def _log_run(self) -> None:
+        if self.folder is not None and self._log.places:
+            session.flush(cells=_cells())
+            self._log.write(self.folder)
 
     def _write_skips(self) -> None:
         for line in self._lookout.lines():
@@ -121,6 +138,7 @@ class Watch:
         self._stop(kind)
         if self.reports:
             self.write_report()
+        self._log_run()
 
     # -- as a Keras callback: it only has to be there ------------------------------------------
 
@@ -133,6 +151,41 @@ class Watch:
         if name.startswith("on_") or name in ("set_model", "set_params"):
             return getattr(self.__dict__.get("_lookout"), name, _nothing)
         raise AttributeError(f"'Watch' object has no attribute {name!r}")
+
+
+class _RunLog:
+    """Logs a run to where its user wants it, each part of it once.
+
+    Args:
+        log_to: destinations, each a name or `name:place`.
+    """
+
+    def __init__(self, log_to: str | Sequence[str]) -> None:
+        from quickfit.exporting import destination_of
+
+        given = [log_to] if isinstance(log_to, str) else log_to
+        self.places = [(to, place) for to, _, place in (one.partition(":") for one in given)]
+        for to, _ in self.places:
+            destination_of(to)
+        self._logged_s = -1.0
+
+    def write(self, folder: Path) -> None:
+        """Log what is new in the recording in a folder; what fails is said, and ends nothing."""
+        from quickfit.diagnosis import diagnose
+        from quickfit.exporting import export
+
+        try:
+            diagnosis = diagnose(folder, with_details=True)
+        except QuickfitError as error:
+            terminal.say(str(error))
+            return
+        for to, place in self.places:
+            try:
+                export(diagnosis, to, place, after_s=self._logged_s, replaces=True)
+            except Exception as error:  # noqa: BLE001 - anything: the user's training comes first
+                terminal.say(f"the run was not logged to {to} ({type(error).__name__}: {error})")
+        if diagnosis.details is not None:
+            self._logged_s = diagnosis.details.total_s
 
 
 def _nothing(*_: Any, **__: Any) -> None:

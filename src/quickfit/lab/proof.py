@@ -262,7 +262,7 @@ class Prover:
     def _end_equal(self, trials: Sequence[Trial]) -> None:
         """End two trials whose first steps are equal bit by bit: more of them add nothing."""
         first, second = (read_results(trial.scratch) for trial in trials)
-        steps = min(first.last_weights, second.last_weights)
+        steps = min(first.last_step, second.last_step)
         if steps >= RESULT_STEPS and are_equal(first, second) and not _has_failed(trials):
             for trial in trials:
                 trial.end_well()

@@ -55,9 +55,9 @@ class Results:
     loss_channels: set[str] = field(default_factory=set)
 
     @property
-    def last_weights(self) -> int:
-        """The last step whose weights were kept; 0 where none were."""
-        return max(self.weights, default=0)
+    def last_step(self) -> int:
+        """The last step whose weights were kept, or its loss where weights change unseen; or 0."""
+        return max(self.weights or self.losses, default=0)
 
     def rows(self) -> dict[int, np.ndarray]:
         """Return the large parts of the first rows, by their number over all batches."""
@@ -322,7 +322,8 @@ def judge(
         return Answer(FixClass.REPAIRS, f"it trains: {_said_of(edited)}")
     if are_equal(first, edited):
         steps = len(first.weights.keys() & edited.weights.keys())
-        return _lower(claimed, FixClass.SAME_RESULTS, f"bit-equal, {steps} steps")
+        said = f"bit-equal, {steps} steps" if steps else _equal_losses(first, edited)
+        return _lower(claimed, FixClass.SAME_RESULTS, said)
     batches = compare_batches(first, edited, epoch_steps)
     is_comparable = are_equal(first, again)
     return _less_than_equal(first, edited, batches, claimed, is_comparable=is_comparable)
@@ -382,7 +383,7 @@ def _batches_said(batches: BatchAnswer) -> str:
 
 def _said_of(results: Results) -> str:
     if not results.losses:
-        return f"{results.last_weights} steps"
+        return f"{results.last_step} steps"
     last = max(results.losses)
     loss = next(iter(results.losses[last].values()), math.nan)
     return f"{last} steps, loss {loss:.4g}"
@@ -410,6 +411,11 @@ def _steps_apart(first: Results, second: Results) -> int | None:
     if not shared and not losses:
         return 0
     return min(apart, default=None)
+
+
+def _equal_losses(first: Results, second: Results) -> str:
+    """Return what was seen where no optimizer shows when the weights change."""
+    return f"bit-equal losses, {len(_shared_losses(first, second))} steps"
 
 
 def _shared_losses(first: Results, second: Results) -> list[int]:

@@ -16,7 +16,9 @@ __all__ = ["MIN_GAIN"]
 # Caches and clock speed have settled this long after a program was let run.
 SETTLE_S = 0.1
 # Student's t for a 95 % interval, by degrees of freedom; from ten on it changes little.
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+# The same of very many.
+NORMAL_95 = 1.96
 # Two identical programs differ by this much between pairs on a quiet machine; a few ratios that
 # happen to agree better say no more than that.
 MIN_SPREAD = 0.01
@@ -53,9 +55,27 @@ def interval(ratios: Sequence[float], *, widened: float = 1.0, t: float | None =
     if len(logs) == 1:
         return Measured(0.0, math.exp(mean), math.inf, 1)
     spread = max(statistics.stdev(logs), MIN_SPREAD)
-    t = t or T95[min(len(logs) - 1, len(T95)) - 1]
-    half = widened * t * spread / math.sqrt(len(logs))
+    half = widened * half_width(spread, len(logs), t=t)
     return Measured(math.exp(mean - half), math.exp(mean), math.exp(mean + half), len(logs))
+
+
+def half_width(deviation: float, count: int, *, t: float | None = None) -> float:
+    """Return how far the mean of so many values may be off: half of its 95 % interval.
+
+    Args:
+        deviation: their standard deviation.
+        count: two or more.
+        t: Student's t of another interval.
+    """
+    t = t or _T95[min(count - 1, len(_T95)) - 1]
+    return t * deviation / math.sqrt(count)
+
+
+def mean_doubt(values: Sequence[float]) -> float:
+    """Return half of the 95 % interval of the mean of values, as a share of it."""
+    if len(values) < 2:
+        return math.inf
+    return half_width(statistics.stdev(values), len(values)) / statistics.fmean(values)
 
 
 Span = Sequence[float]

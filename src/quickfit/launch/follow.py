@@ -178,6 +178,7 @@ class Follower:
             "headline": diagnosis.headline,
             "verdict": diagnosis.verdict,
             "causes": [finding.cause for finding in diagnosis.findings],
+            "claims": [*(diagnosis.findings[0].claims if diagnosis.findings else ())],
             "at_step": seen.steps,
             "after_s": round(seen.span_s, 1),
         }

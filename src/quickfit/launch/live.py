@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from pathlib import Path
 
 from quickfit.errors import UsageError
@@ -40,15 +41,29 @@ class LivePage:
 
     def __init__(self, folder: Path) -> None:
         self._child: Child | None = None
-        command = python_command(_PROGRAM, str(folder))
+        self._answer: threading.Thread | None = None
+        self.address = ""
+        options = ChildOptions(stdout=STDERR, stderr=STDERR, talks=True)
         try:
-            child = Child(command, ChildOptions(stdout=STDERR, stderr=STDERR, talks=True))
-            self.address = str(child.receive(START_S)["address"])
-        except (ChildError, OSError, KeyError) as error:
-            say(f"there is no live page: its server {error}")
-            return
-        self._child = child
-        say(f"live page: {self.address}")
+            self._child = Child(python_command(_PROGRAM, str(folder)), options)
+        except OSError as error:
+            say(f"there is no live page: its server cannot be started ({error})")
+
+    def announce(self) -> None:
+        """Say the address as soon as it is known; the script does not wait for that."""
+        if self._child is not None:
+            # Signals are for the main thread, which has blocked them for those it starts.
+            self._answer = threading.Thread(target=self._say_address, daemon=True)
+            self._answer.start()
+
+    def _say_address(self) -> None:
+        assert self._child is not None
+        try:
+            self.address = str(self._child.receive(START_S)["address"])
+        except (ChildError, KeyError) as error:
+            say(f"there is no live page: its server {error}", mid_run=True)
+        else:
+            say(f"live page: {self.address}", mid_run=True)
 
     def end(self, folder: Path) -> None:
         """Let open pages have the last drawing, and end it.
@@ -59,7 +74,11 @@ class LivePage:
         child, self._child = self._child, None
         if child is None:
             return
+        if self._answer is not None:
+            self._answer.join()
         try:
+            if not self.address:
+                return
             child.send({"folder": str(folder)})
             if child.receive(END_S).get("pages"):
                 child.wait(END_S)

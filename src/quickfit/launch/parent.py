@@ -170,6 +170,8 @@ def observe(
         if relay:
             relay.start()
         place.note(pid=script.pid)
+        if page is not None:
+            page.announce()
         reacted = reaction_in_recording(place.working, script.pid)
         answer = InterruptAnswer(place, reacted=reacted)
         watches: list[Follower | QuietWatch] = []

@@ -50,8 +50,7 @@ def write_report_file(text: str, file: Path, *, replaces: bool = False) -> None:
         if not file.exists() or _is_regular(file):
             trust.write_private(file, text.encode("utf-8", "backslashreplace"), sync=False)
         else:
-            with file.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(text)
+            file.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(
             f"--report-to {file}: the report cannot be written ({error.strerror or error}).\n"

@@ -53,7 +53,9 @@ def _wait_for_end(server: object, commands: int, link: ParentLink) -> None:
     line = b""
     with os.fdopen(commands, "rb", closefd=False) as lines, contextlib.suppress(OSError):
         line = lines.readline()
-    with contextlib.suppress(ValueError, KeyError, OSError):
+    try:
         server.move(Path(json.loads(line)["folder"]))
         link.answer("ending", {"pages": server.pages})
+    except (ValueError, KeyError, OSError):
+        server.farewell = "quickfit run is gone; this is what was seen last"
     server.stop()

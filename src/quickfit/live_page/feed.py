@@ -1,7 +1,7 @@
 """What a live page shows of one run: a line twice a second, a drawing when it has changed.
 
 A diagnosis costs a tenth of a second to a second. It is made in a process of its own that gives way
-to everything else, and not again before twenty times as long has passed.
+to everything else, and not again before forty times as long has passed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from quickfit.report.page import Drawing, draw_page
 
 # No more often than this is anything looked at or sent.
 TICK_S = 0.5
-# A drawing that took 0.1 s of CPU time is not made again for 2 s: 5 % of a core, at the lowest
+# A drawing that took 0.1 s of CPU time is not made again for 4 s: 2.5 % of a core, at the lowest
 # priority there is.
-BACK_OFF = 20.0
+BACK_OFF = 40.0
 # The speed is that of so many seconds.
 RATE_S = 10.0
 

@@ -38,8 +38,8 @@ MAX_PAGES = 32
 LIST_S = 2.0
 # A connection on which nothing comes is taken for dead by what lies between.
 ALIVE_S = 15.0
-# How long pages have to take in what is sent last.
-FAREWELL_S = 2
+# How long pages have to take in what is sent last: a drawing first, and just a word.
+LAST_DRAWING_S, FAREWELL_S = 12.0, 2
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -80,6 +80,7 @@ class PageServer:
         self._drawer = ThreadPoolExecutor(1, thread_name_prefix="quickfit-drawing")
         self._drawing: set[Path] = set()
         self._pages = 0
+        self._is_over = False
         self._page, self._policy = render_live_page()
         self._socket = _bound(port)
         self.port = int(self._socket.getsockname()[1])
@@ -121,7 +122,11 @@ class PageServer:
         self._socket.close()
 
     def stop(self) -> None:
-        """End it; may be called from any thread. Pages get the last drawing first."""
+        """End it, from another thread than that of `serve`. Pages get the last drawing first."""
+        self._is_over = True
+        until_s = time.monotonic() + LAST_DRAWING_S
+        while self._pages and time.monotonic() < until_s:
+            time.sleep(0.02)
         self._server.should_exit = True
 
     def move(self, folder: Path) -> None:
@@ -167,11 +172,12 @@ class PageServer:
         try:
             yield "retry: 2000\n\n"
             while True:
-                is_over = self._server.should_exit
-                folder, feed, status = await asyncio.to_thread(self._state, asked, is_over)
+                draws = self._is_over
+                is_over = draws or self._server.should_exit
+                folder, feed, status = await asyncio.to_thread(self._state, asked, draws)
                 if folder != shown:
                     shown, version = folder, -1
-                    yield _event("empty", {})
+                    yield _event("run", {"name": folder.name if folder is not None else ""})
                 if status != said:
                     said, spoke_s = status, loop.time()
                     yield f"event: status\ndata: {status}\n\n"
@@ -184,7 +190,7 @@ class PageServer:
                 if loop.time() - spoke_s > ALIVE_S:
                     spoke_s = loop.time()
                     yield ": alive\n\n"
-                await asyncio.sleep(TICK_S)
+                await asyncio.sleep(TICK_S)  # at most so often is anything sent
         finally:
             self._pages -= 1
 

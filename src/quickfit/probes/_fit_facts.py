@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
+import weakref
 from types import FrameType
 from typing import Any
 
 from quickfit.probes._frame_locals import read_locals
 from quickfit.probes._places import Place
 from quickfit.probes._state import State
+
+# Names come again (`clear_session`, a name of the user's), and so does `id` of what is gone.
+_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_next_number = itertools.count(1)
+
+
+def _model_number(model: Any) -> int | None:
+    """Return a number that no other model of this process has."""
+    try:
+        return _numbers.setdefault(model, next(_next_number))
+    except TypeError:  # it can be no key
+        return None
 
 
 def keras_frame(name: str = "fit") -> FrameType | None:
@@ -27,6 +41,7 @@ def facts_of(owner: Any, state: State, name: str = "fit") -> dict[str, Any]:
     model = owner.model
     facts: dict[str, Any] = {
         "model": getattr(model, "name", None),
+        "model_number": _model_number(model),
         "run_eagerly": bool(getattr(model, "run_eagerly", False)),
         "jit_compile": getattr(model, "jit_compile", None),
         "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),

@@ -20,6 +20,7 @@ from quickfit.probes import (
     copies,
     devices,
     eager_ops,
+    gpus,
     graph_loop,
     holders,
     machine,
@@ -67,6 +68,7 @@ class Background:
         )
         self.silence: Silence = state.kept.setdefault("silence", Silence(state))
         self.raising: Raising = state.kept.setdefault("raising", Raising(state))
+        self.gpus: gpus.GpuReader = state.kept.setdefault("gpus", gpus.GpuReader())
         self.slower = 1.0
         self.failures = 0
         self.budget_from_s = self.budget_cpu_s = 0.0
@@ -147,6 +149,7 @@ class Background:
             self._quietly("holders", self._look_at_holders)
             self._quietly("tf_data", lambda: tf_data.read_pipelines(state))
             self._quietly("devices", lambda: devices.read_once(state))
+            self._quietly("gpus", lambda: self.gpus.read(state))
             self._quietly("eager_ops", lambda: eager_ops.read(state))
             self._quietly("memory", lambda: memory.read(state))
             self._quietly("memory", lambda: allocations.write(state))

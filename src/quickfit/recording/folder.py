@@ -30,6 +30,8 @@ NETWORK_FILE_SYSTEMS = (
     "glusterfs",
     "beegfs",
 )
+# A run that goes on writes at least this often; the clock of a file may be off by as much.
+WRITES_EVERY_S = 5.0
 # What of `run.json` says how the script is run again.
 _LAUNCH = ("script", "module", "argv", "cwd")
 _PURPOSE = "run the script of a recording again"
@@ -178,3 +180,21 @@ def process_files(folder: Path) -> list[Path]:
 def is_on_network(path: Path, *, mounts: str = "/proc/mounts") -> bool:
     """Tell whether `path` lies on a file system where SQLite's WAL does not work."""
     return file_system_of(path, mounts=Path(mounts))[0].startswith(NETWORK_FILE_SYSTEMS)
+
+
+def is_gone(folder: Path, pid: object) -> bool:
+    """Tell whether the process of a run that has no end is no longer there: it was killed.
+
+    Nothing was written for a while, and no process of that number is as old as the recording.
+    """
+    import psutil
+
+    stamps = [file.stat().st_mtime for file in process_files(folder) if file.exists()]
+    if not isinstance(pid, int) or not stamps or time.time() - max(stamps) < WRITES_EVERY_S:
+        return False
+    try:
+        process = psutil.Process(pid)
+        is_same = process.create_time() <= max(stamps) + WRITES_EVERY_S
+        return not is_same or process.status() == psutil.STATUS_ZOMBIE
+    except (psutil.Error, ValueError, OverflowError):
+        return True

@@ -126,6 +126,28 @@ TABLES: dict[str, str] = {
         "content TEXT"
     ),
     "device_memory": "device TEXT, at_s REAL, bytes INTEGER, peak_bytes INTEGER?",
+    # What NVIDIA's library says of a card. `throttle` is its mask of reasons for a lower clock,
+    # `other_busy_share` what other processes computed on it.
+    "gpus": (
+        "gpu INTEGER, at_s REAL, busy_share REAL?, memory_bytes INTEGER?, total_bytes INTEGER?, "
+        "clock_hz REAL?, top_clock_hz REAL?, throttle INTEGER?, power_w REAL?, power_limit_w "
+        "REAL?, temperature_c REAL?, other_processes INTEGER?, other_bytes INTEGER?, "
+        "other_busy_share REAL?, ecc_errors INTEGER?"
+    ),
+    # Of a profile: what each device did, by operation. `alone_s` leaves out what began earlier on
+    # another stream and still ran, and adds up to the time that the device was busy.
+    "device_use": "device TEXT KEY, begin_s REAL, end_s REAL, busy_s REAL",
+    "device_work": (
+        "device TEXT KEY, kind TEXT KEY, name TEXT KEY, count INTEGER, total_s REAL, alone_s REAL, "
+        "longest_s REAL, bytes INTEGER?"
+    ),
+    # The time in which a device did nothing, by what the host did meanwhile.
+    "device_idle": (
+        "device TEXT KEY, reason TEXT KEY, detail TEXT KEY, count INTEGER, total_s REAL, "
+        "longest_s REAL"
+    ),
+    # Ranges that the profiled program marked as steps.
+    "profile_steps": "name TEXT, begin_s REAL, end_s REAL",
     # With `--memory`: what is allocated, by the user's line that asked for it.
     "allocations": "at_s REAL, file TEXT, line INTEGER, bytes INTEGER, blocks INTEGER",
     # Totals of what quickfit itself used, by part.

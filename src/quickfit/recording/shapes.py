@@ -166,6 +166,7 @@ SHAPES: dict[tuple[str, str], Check] = {
     ("loops", "facts"): _facts(
         {
             "steps_per_execution": lambda value: is_whole(value) and value > 0,
+            "model_number": is_whole,
             "compile_file": _is_text,
             "compile_line": is_whole,
             "run_functions_eagerly_file": _is_text,
@@ -268,11 +269,14 @@ META: dict[str, Check] = {
     ),
     "tensorflow_devices": _list_of(_is_device),
     "tensorflow_visible": _list_of(_is_text),
+    "imported": _facts({"kind": _is_text}),
     "tables": _object_of(_is_text, _list_of(_is_text)),
 }
 
 # What `run.json` keeps of the early verdict.
-is_early_verdict: Check = _facts({"at_step": is_whole, "causes": _list_of(_is_text)})
+is_early_verdict: Check = _facts(
+    {"at_step": is_whole, "causes": _list_of(_is_text), "claims": _list_of(_is_text)}
+)
 
 _LOG_LINE: dict[str, Check] = {
     "pattern": _is_text,

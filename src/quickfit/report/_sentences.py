@@ -208,6 +208,11 @@ def outcome(outcome: RunOutcome) -> str:
         return f"the watched block was {text.prose(outcome.text)}"
     if outcome.text == "running":
         return "the script is still running; this report covers it so far"
+    if outcome.text == "gone":
+        return (
+            "the script is no longer running here, and its end was not recorded: it was killed "
+            "with quickfit, or the machine went down. This report covers it up to then"
+        )
     if outcome.text == "unknown":
         return "how the script ended was not recorded"
     return f"the script ended: {text.prose(outcome.text)}"

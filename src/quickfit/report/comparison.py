@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from quickfit import __version__, units
 from quickfit.findings import ComparedNode, ComparedSide, Comparison, Finding
 from quickfit.report import text
+from quickfit.report._layout import wrap
 from quickfit.report._sentences import place
 from quickfit.report.markdown import code, prose
 from quickfit.report.to_json import Json, strict_json
@@ -16,6 +17,7 @@ from quickfit.report.to_json import Json, strict_json
 SCHEMA_VERSION = 1
 # Nodes of a comment or a terminal: those that changed, and the largest of the others.
 MAX_ROWS = 16
+WIDTH = 100
 STATES = {"grew": "longer", "shrank": "shorter", "same": "same", "unsure": "not sure"}
 
 
@@ -43,12 +45,12 @@ def _weight(node: ComparedNode) -> tuple[bool, float]:
 
 
 def _row(node: ComparedNode) -> NodeRow:
-    per = " a step" if node.unit == "step" else ""
+    per = ", a step" if node.unit == "step" else ""
     span = node.change_s
-    change = f"{_signed(span.likely)} ({_signed(span.low)} to {_signed(span.high)})"
+    change = f"{_signed(span.likely)} ± {units.seconds((span.high - span.low) / 2)}"
     return NodeRow(
         indent=node.depth,
-        label=text.one_line(node.label, limit=60) + per,
+        label=text.one_line(node.label, limit=48 - 2 * node.depth) + per,
         before=units.seconds(node.before_s) if node.before_s else "–",
         after=units.seconds(node.after_s) if node.after_s else "–",
         change=change,
@@ -88,8 +90,8 @@ def comparison_to_text(comparison: Comparison) -> str:
 
 
 def _text_lines(comparison: Comparison) -> Iterator[str]:
-    yield f"verdict  {headline(comparison)}"
-    yield f"         by {text.prose(comparison.basis)}"
+    yield from _paragraph("verdict", headline(comparison))
+    yield from _paragraph("", f"by {text.prose(comparison.basis)}")
     yield f"before   {side_text(comparison.before, comparison.unit)}"
     yield f"after    {side_text(comparison.after, comparison.unit)}"
     rows = node_rows(comparison)
@@ -107,11 +109,18 @@ def _text_lines(comparison: Comparison) -> Iterator[str]:
                 for n, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             yield "  ".join(shown).rstrip()
+        yield ""
     for title, findings in (("new", comparison.new), ("gone", comparison.gone)):
         for finding in findings:
-            yield f"{title:8} {finding_text(finding)}"
+            yield from _paragraph(title, finding_text(finding))
     for note in comparison.differences:
-        yield f"note     {text.prose(note)}"
+        yield from _paragraph("note", text.prose(note))
+
+
+def _paragraph(lead: str, said: str) -> Iterator[str]:
+    """Yield a paragraph behind a word in the margin."""
+    for number, line in enumerate(wrap(said, WIDTH - len(f"{lead:8} "))):
+        yield f"{'' if number else lead:8} {line}"
 
 
 def comparison_to_markdown(comparison: Comparison) -> str:
@@ -149,7 +158,7 @@ def _list(title: str, entries: Sequence[str]) -> Iterator[str]:
 
 
 def comparison_to_json(comparison: Comparison) -> dict[str, Json]:
-    """Return a comparison as a dictionary; `docs/schemas/compare.json` describes it."""
+    """Return a comparison as a dictionary; `report/schemas/compare.schema.json` describes it."""
     report = {
         "schema_version": SCHEMA_VERSION,
         "quickfit_version": __version__,

@@ -230,7 +230,9 @@ def _rest(report: ReportView, width: int, *, verbose: bool) -> Iterator[Line]:
     for said in (report.outcome, report.early):
         if said:
             yield from paragraph(said, width, lead=Span(""))
-    yield from paragraph(f"quickfit itself: {report.overhead}", width, lead=Span(""), style="dim")
+    if report.overhead:
+        said = f"quickfit itself: {report.overhead}"
+        yield from paragraph(said, width, lead=Span(""), style="dim")
     yield from _bullets("probes that turned themselves off:", report.probes_off, width)
     if report.fix_command:
         yield (Span("to make the fix and prove it: "), Span(report.fix_command, "bold"))

@@ -205,7 +205,8 @@ def view(diagnosis: Diagnosis) -> ReportView:
         not_checked_count=units.count(len(diagnosis.not_checked)),
         outcome=sentences.outcome(diagnosis.outcome),
         early=sentences.early(diagnosis.early),
-        overhead=sentences.overhead(diagnosis.overhead),
+        # What another tool recorded cost nothing of ours.
+        overhead=sentences.overhead(diagnosis.overhead) if diagnosis.verdict != "profile" else "",
         probes_off=sentences.probes_off(diagnosis.overhead),
         command=f"quickfit report {run} --format json",
         # What a machine suffers from, no edit can change; what runs out, no short trial shows.

@@ -21,6 +21,7 @@ from quickfit.signals.drift_series import all_series, epoch_series
 from quickfit.signals.endings import LogLine, log_lines
 from quickfit.signals.first_step import first_wait
 from quickfit.signals.gains import Work
+from quickfit.signals.gpus import GpuUse, gpu_uses
 from quickfit.signals.loops import EagerOps
 from quickfit.signals.machine import DataFolder, MachineUse, data_folders, machine_use
 from quickfit.signals.memory import GrowingLine, MemoryUse, growing_lines, memory_use
@@ -256,6 +257,14 @@ class Signals(HostSignals):
         found = machine_use(self.recording, self.steps)
         if found is None:
             raise SignalMissing("two readings of the machine while steps ran")
+        return found
+
+    @cached_property
+    def gpus(self) -> list[GpuUse]:
+        """How NVIDIA's GPUs were used while the steps ran."""
+        found = gpu_uses(self.process, self.steps)
+        if not found:
+            raise SignalMissing("readings of a GPU while steps ran (NVIDIA's driver and library)")
         return found
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ BYTES_PER_S = 3e9
 EPOCH_S = 0.005
 # From this share of the time on, making the pipeline anew in every epoch is worth a claim.
 MIN_MAKING_SHARE = 0.05
+# What is kept of the first epoch is read in the second.
+MIN_EPOCHS = 2
 # Operations that hand elements on as they are, and make no point of their own.
 _NOT_HERE = ("prefetch", "options", "take", "skip", "shard", "shuffle", "variant")
 
@@ -244,6 +247,61 @@ def free_bytes(signals: Signals) -> float:
     if memory.limit_bytes is None or memory.used_bytes is None:
         raise SignalMissing("the size of the machine's memory")
     return max(memory.limit_bytes - memory.used_bytes, 0) / 2
+
+
+# -- all that an epoch is given ----------------------------------------------------------------
+
+# What Python keeps of it is larger than what the batch becomes: float64, and its objects.
+PYTHON_SIZE = 2.0
+_ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2}
+
+
+def epochs_of(signals: Signals) -> int:
+    """Return how many epochs are trained, as far as is known or planned."""
+    seen = {r["epoch"] for r in signals.process.rows("steps") if r["loop"] == signals.loop.id}
+    return max(len(seen), int(signals.loop.facts.get("epochs") or 1))
+
+
+def epoch_fits_memory(signals: Signals, line: int = 0, *, times: float = 1.0) -> bool:
+    """Tell whether several epochs are trained, and the data of one certainly fits into memory.
+
+    Args:
+        signals: of the run.
+        line: of a stage of the pipeline whose elements may be larger than those of a batch.
+        times: how many times as much as that may be kept.
+    """
+    facts = signals.loop.facts
+    planned = facts.get("steps") or facts.get("data_batches")
+    steps = int(planned) if planned else _steps_per_epoch(signals)
+    if steps is None or epochs_of(signals) < MIN_EPOCHS:
+        return False
+    sizes = [size for size in (_bytes_of_batch(signals), _bytes_at(signals, line)) if size]
+    try:
+        return bool(sizes) and times * PYTHON_SIZE * max(sizes) * steps <= free_bytes(signals)
+    except SignalMissing:
+        return False
+
+
+def _bytes_of_batch(signals: Signals) -> float | None:
+    """Return the size of a batch by what `fit` was given; None where it is not all known."""
+    facts = signals.loop.facts
+    examples, total = facts.get("batch_examples"), 0.0
+    for _, dtype, shape in facts.get("batch") or []:
+        first, *rest = shape or [1]
+        if None in rest or not (first or examples):
+            return None
+        total += (first or examples) * math.prod(rest) * _ITEM_BYTES.get(dtype, 1)
+    return total or None
+
+
+def _bytes_at(signals: Signals, line: int) -> float | None:
+    """Return what the pipeline hands on in a step, at a line or where that is most."""
+    try:
+        stages = signals.stages
+    except SignalMissing:
+        return None
+    here = [s for s in stages if s.location is not None and s.location.line == line]
+    return max((s.element_bytes * s.per_step for s in here or stages), default=0.0) or None
 
 
 @dataclass(frozen=True)

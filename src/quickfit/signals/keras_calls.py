@@ -275,7 +275,7 @@ class FitCalls:
         setup_s: from the calls to their first steps, all calls but the first together.
         traced: how many of the calls but the first traced Keras's train function.
         compile: where the model was compiled, as the last call knows.
-        models: how many names the models had; a model that is built anew gets a new one.
+        models: how many models were trained.
         in_fit: the share of the main thread's samples that are in `fit` but not in a step.
         samples: how many there are.
     """
@@ -293,6 +293,12 @@ class FitCalls:
     def traced_share(self) -> float:
         """The share of the calls but the first that traced again."""
         return self.traced / max(self.calls - 1, 1)
+
+
+def count_models(rows: list[dict[str, Any]]) -> int:
+    """Return how many models the loops of these rows train; older recordings have names only."""
+    facts = [row["facts"] for row in rows]
+    return len({one.get("model_number") or one.get("model") for one in facts})
 
 
 def fit_calls(signals: Signals) -> FitCalls | None:
@@ -318,7 +324,7 @@ def fit_calls(signals: Signals) -> FitCalls | None:
         _setup_s(signals, rows[1:], seen[0]),
         _traced(process, rows[1:]),
         compiled,
-        len({row["facts"].get("model") for row in rows}),
+        count_models(rows),
         *seen,
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from quickfit import units
 from quickfit.errors import SignalMissing
 from quickfit.findings import Evidence, Exhaustion
-from quickfit.lab.statistics import T95
+from quickfit.lab.statistics import half_width
 from quickfit.signals.holders import Holder
 from quickfit.signals.memory import (
     WARMUP_SHARE,
@@ -173,7 +173,7 @@ def rate_interval(points: list[Point]) -> tuple[float, float]:
     turns = sum((a - middle) * (b - middle) for a, b in itertools.pairwise(rates)) / (count - 1)
     spread = statistics.variance(rates)
     spread = max(spread + 2 * min(turns, 0.0), 0.6 * spread)
-    half = T95[min(count - 1, len(T95)) - 1] * math.sqrt(spread / count)
+    half = half_width(math.sqrt(spread), count)
     return mean - half, mean + half
 
 

@@ -1,10 +1,11 @@
 import pytest
 
+from quickfit.causes._shared.dataset_cache import cached
 from quickfit.causes._shared.dataset_chains import shuffle_first
 from quickfit.causes._shared.map_threads import parallel_map
 from quickfit.causes.input.shuffle_buffer_too_big import smaller_shuffle
 from quickfit.code import Module
-from quickfit.code.edits import apply_edits
+from quickfit.code.edits import apply_edits, is_in_conflict
 from quickfit.findings import FixClass
 
 
@@ -232,3 +233,13 @@ def test_a_size_that_is_not_written_out_is_left_alone():
 
 def test_a_shuffle_that_holds_less_already_is_left_alone():
     assert smaller_shuffle(Module("t.py", "ds = ds.shuffle(10)\n"), 1, size=10) is None
+
+
+def test_no_other_change_comes_between_operations_that_change_places():
+    text = "ds = ds.map(load)\nds = ds.shuffle(9)\n"
+    module = Module("train.py", text)
+    moved = shuffle_first(module, 2, steady={1})
+    kept = cached(module, 1, method="map")
+    assert apply_edits(text, moved.edits) == "ds = ds.shuffle(9)\nds = ds.map(load)\n"
+    assert kept is not None
+    assert is_in_conflict(moved.edits, kept.edits)

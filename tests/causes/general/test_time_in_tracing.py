@@ -92,23 +92,35 @@ def test_traces_at_the_line_of_another_loop_are_not_this_loops():
     assert detect(again.about(again.loops[0])) is None
 
 
+def each_by_name(number):
+    return {"model": f"functional_{number}"}
+
+
+def each_named_alike(number):
+    return {"model": "sequential", "model_number": number + 1}
+
+
 @pytest.mark.parametrize(
-    ("models", "is_told"),
+    ("models", "name", "traces", "is_validated", "is_told"),
     [
-        pytest.param(20, False, id="a model of its own in each round"),
-        pytest.param(1, True, id="one model, compiled again"),
+        pytest.param(20, each_by_name, 20, False, False, id="a model of its own in each round"),
+        pytest.param(20, each_named_alike, 20, False, False, id="as `clear_session` names them"),
+        pytest.param(10, each_named_alike, 20, True, False, id="each is validated, too"),
+        pytest.param(10, each_named_alike, 20, False, True, id="each compiled twice"),
+        pytest.param(1, each_by_name, 20, True, True, id="one model, compiled again"),
     ],
 )
-def test_one_trace_of_each_model_is_needed(models, is_told):
-    signals = traced(range(10, 30))
+def test_what_each_model_needs_is_left_out(models, name, traces, is_validated, is_told):
+    signals = traced(range(10, 10 + traces))
     tables = signals.recording.main.tables
     for row in tables["traces"]:
         row["name"] = "one_step_on_data"
     end_s = tables["steps"][-1]["end_s"]
     at = dict.fromkeys(("entered_s", "begin_s", "first_step_s", "end_s"), end_s)
     fits = {**tables["loops"][0], **at, "kind": "fit", "line": 40}
-    tables["loops"] += [
-        {**fits, "id": 10 + n, "facts": {"model": f"functional_{n}"}} for n in range(models)
-    ]
+    tables["loops"] += [{**fits, "id": 10 + n, "facts": name(n)} for n in range(models)]
+    if is_validated:
+        times = {"begin_s": end_s - 1.0, "end_s": end_s, "validation_s": 0.01}
+        tables["epochs"] = [{"loop": 10, "epoch": 0, **times}]
     again = Signals(signals.recording)
     assert (detect(again.about(again.loops[0])) is not None) == is_told

@@ -136,8 +136,14 @@ def test_a_setting_has_its_code(old, new, line):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        pytest.param("horizontal_flip=True", "rotation_range=20", id="a rotation"),
-        pytest.param("horizontal_flip=True", "zoom_range=0.2", id="a zoom"),
+        pytest.param("horizontal_flip=True", "shear_range=20", id="a shear that is seen"),
+        pytest.param("horizontal_flip=True", "zoom_range=Z", id="a zoom by a variable"),
+        pytest.param("horizontal_flip=True", "width_shift_range=10", id="a shift in pixels"),
+        pytest.param("horizontal_flip=True", "brightness_range=b", id="a range by a variable"),
+        pytest.param("horizontal_flip=True", "channel_shift_range=9.0", id="shifted colours"),
+        pytest.param(
+            "horizontal_flip=True", "rotation_range=5, interpolation_order=3", id="another spline"
+        ),
         pytest.param("horizontal_flip=True", "width_shift_range=W", id="a shift by a variable"),
         pytest.param("horizontal_flip=True", "samplewise_center=True", id="centred samples"),
         pytest.param("horizontal_flip=True", "featurewise_center=True", id="centred features"),
@@ -158,6 +164,69 @@ def test_a_setting_has_its_code(old, new, line):
 )
 def test_nothing_is_edited_for(old, new):
     assert change(TEXT.replace(old, new)) is None
+
+
+AUGMENTED = (
+    "rotation_range=15, width_shift_range=0.1, zoom_range=[0.8, 1.1], horizontal_flip=True,"
+    ' vertical_flip=True, brightness_range=(0.9, 1.2), shear_range=0.2, fill_mode="reflect"'
+)
+
+
+def test_random_transformations_become_layers_behind_what_is_read():
+    found = change(TEXT.replace("horizontal_flip=True", AUGMENTED))
+    text = after(TEXT.replace("horizontal_flip=True", AUGMENTED))
+    assert text[text.index("def load_train_image") :] == (
+        """def load_train_image(path, label):
+    data = tf.io.read_file(path)
+    image = tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE")
+    image = tf.gather(image, nearest(tf.shape(image)[0], train_generator.target_size[0]), axis=0)
+    image = tf.gather(image, nearest(tf.shape(image)[1], train_generator.target_size[1]), axis=1)
+    return image, tf.cast(label, tf.float32)
+
+
+augment_train = tf.keras.Sequential([
+    tf.keras.layers.RandomFlip("horizontal_and_vertical"),
+    tf.keras.layers.RandomRotation(15 / 360, fill_mode="reflect"),
+    tf.keras.layers.RandomTranslation(0.0, 0.1, fill_mode="reflect"),
+    tf.keras.layers.RandomZoom((-0.2, 0.1), (-0.2, 0.1), fill_mode="reflect"),
+])
+
+
+def augment_train_batch(images, labels):
+    images = tf.cast(images, tf.float32)
+    images = augment_train(images, training=True)
+    factors = tf.random.uniform([tf.shape(images)[0], 1, 1, 1], 0.9, 1.2)
+    images = tf.clip_by_value(images * factors, 0.0, 255.0)
+    images = images * (1.0 / 255)
+    return images, labels
+
+
+train_dataset = tf.data.Dataset.from_tensor_slices(
+    (train_generator.filepaths, train_generator.labels)
+)
+train_dataset = train_dataset.shuffle(train_generator.n)
+train_dataset = train_dataset.map(load_train_image, num_parallel_calls=tf.data.AUTOTUNE)
+train_dataset = train_dataset.batch(train_generator.batch_size)
+train_dataset = train_dataset.map(augment_train_batch, num_parallel_calls=tf.data.AUTOTUNE)
+train_dataset = train_dataset.prefetch(tf.data.AUTOTUNE)
+model.fit(train_dataset, epochs=3)
+"""
+    )  # fmt: skip
+    assert found.kind is FixClass.MAY_CHANGE_RESULTS
+    assert "A shear of 0.2 degrees is left out." in found.note
+
+
+@pytest.mark.parametrize("given", ["rescale=1.0 / 255", "rotation_range=9, zoom_range=0.2"])
+def test_images_that_fit_are_kept_before_they_are_changed(given):
+    text = TEXT.replace("rescale=1.0 / 255, horizontal_flip=True", given)
+    found = image_data_generator(Module("train.py", text), keeps=True)
+    text = apply_edits(text, found.edits)
+    assert ").cache()\ntrain_dataset = train_dataset.shuffle(train_generator.n)\n" in text
+
+
+def test_images_that_are_flipped_while_they_are_read_are_not_kept():
+    found = image_data_generator(Module("train.py", TEXT), keeps=True)
+    assert "cache" not in apply_edits(TEXT, found.edits)
 
 
 @pytest.mark.parametrize(

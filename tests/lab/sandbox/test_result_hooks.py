@@ -175,7 +175,7 @@ def test_weights_are_kept_after_each_of_the_first_steps(tmp_path, keeper, monkey
     found = read_results(tmp_path)
     assert sorted(found.weights) == [1, 2, 3]
     assert len(set(found.weights.values())) == 3
-    assert found.last_weights == 3
+    assert found.last_step == 3
     assert np.array_equal(found.weights_at(2)[0], [2, 2, 2])
     assert found.weights_at(9) == []
 

@@ -205,7 +205,7 @@ def test_the_time_that_is_needed_is_that_of_what_was_asked_for():
 
 
 def test_on_the_command_line_the_option_is_named():
-    with pytest.raises(UsageError, match=r"Give more: --budget \d+[ms]$"):
+    with pytest.raises(UsageError, match=r"Give more:\n    quickfit tune --budget \d+[ms] \S+$"):
         run_session(session(World(start_s=8.0), 30.0, is_command=True))
 
 

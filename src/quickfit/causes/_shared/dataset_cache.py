@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from quickfit.causes._shared.dataset_chains import (
+    as_one,
     inserted,
     is_before_repeat,
     part_of,
@@ -155,7 +156,7 @@ def _moved_behind(
         return None
     code = module.between(*span)
     cached = [replace(edit, text=_cache_before(module, edit, code)) for edit in edits]
-    return tuple(cached) if tuple(cached) != edits else None
+    return as_one(module, cached) if tuple(cached) != edits else None
 
 
 def _cache_before(module: Module, edit: Edit, code: str) -> str:
@@ -177,7 +178,11 @@ def take_before_cache(module: Module, line: int) -> Change | None:
     if any(step.name == "shuffle" for step in chain.steps[:place]):
         return None  # each epoch takes others
     edits = reordered(module, chain, place, [place + 1, place])
-    return Change("Take first, then cache", FixClass.SAME_RESULTS, edits) if edits else None
+    return (
+        Change("Take first, then cache", FixClass.SAME_RESULTS, as_one(module, edits))
+        if edits
+        else None
+    )
 
 
 def cache_before_repeat(module: Module, line: int, *, steady: Collection[int]) -> Change | None:
@@ -196,7 +201,11 @@ def cache_before_repeat(module: Module, line: int, *, steady: Collection[int]) -
     if not (_is_endless(chain.steps[first].call) and _is_in_memory(chain.steps[place].call)):
         return None
     edits = reordered(module, chain, first, [*range(first + 1, place + 1), first])
-    return Change("Cache before the repeat", FixClass.SAME_RESULTS, edits) if edits else None
+    return (
+        Change("Cache before the repeat", FixClass.SAME_RESULTS, as_one(module, edits))
+        if edits
+        else None
+    )
 
 
 def _is_in_memory(call: ast.Call) -> bool:

@@ -48,6 +48,21 @@ def reordered(
     return edits if edits is not None and is_python(module, edits) else None
 
 
+def as_one(module: Module, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return edits as one from the first to the last, so that no other comes between them.
+
+    A cache that another change puts between operations which change places would hold one order.
+    """
+    if len(edits) < 2:
+        return tuple(edits)
+    begin, end = min(edit.begin for edit in edits), max(edit.end for edit in edits)
+    lines = module.lines
+    before = "\n".join([*lines[: begin[0] - 1], lines[begin[0] - 1][: begin[1]]])
+    after = "\n".join([lines[end[0] - 1][end[1] :], *lines[end[0] :]])
+    text = apply_edits("\n".join(lines), edits)
+    return (Edit(module.path, begin, end, text[len(before) : len(text) - len(after)]),)
+
+
 def _statements(module: Module, steps: Sequence[ChainStep]) -> list[ast.stmt]:
     return list(dict.fromkeys(module.statement(step.call) for step in steps))
 
@@ -254,6 +269,7 @@ def shuffle_first(
     edits = reordered(module, chain, first, [place, *range(first, place)], keeps_count=True)
     if edits is None:
         return None
+    edits = as_one(module, edits)
     moved = [step for step in chain.steps[first:place] if step.name == "map"]
     note = _difference(
         is_steady=all(step.line in steady for step in moved),

@@ -7,7 +7,7 @@ whatever it does. More threads need not even that, and only change who draws whi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quickfit.causes._shared.dataset_cache import cached_at, cached_before_shuffle
@@ -17,9 +17,11 @@ from quickfit.code.arrays import is_array, is_fresh, views_of, written_names
 from quickfit.code.datasets import (
     BATCHING,
     MAPPING,
+    METHODS,
     SAME_COUNT,
     ChainStep,
     LocalChain,
+    Stage,
     chain_of,
     chains,
 )
@@ -49,12 +51,14 @@ class Relief:
         cause: the cause that it removes.
         line: where.
         keeps: it holds all of the data in memory; else the work is spread over the cores.
+        is_of_items: what it holds is not what the batches are made of, but what comes before.
     """
 
     change: Change
     cause: str
     line: int
     keeps: bool
+    is_of_items: bool = False
 
 
 def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) -> list[Relief]:
@@ -64,7 +68,7 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
     if len(values) == 1 and isinstance(values[0], Made):
         receiver = values[0].receiver
         if values[0].maker == "generator" and receiver and isinstance(receiver[0], Routine):
-            return list(_of_generator(pure, program, receiver[0]))
+            return list(_of_generator(pure, program, receiver[0], values[0]))
     if len(values) == 1 and isinstance(values[0], Instance):
         if PYDATASET not in program.ancestors(values[0]):
             return []
@@ -78,7 +82,9 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
 # -- a generator given to `fit` -----------------------------------------------------------------
 
 
-def _of_generator(pure: Purity, program: Program, routine: Routine) -> Iterator[Relief]:
+def _of_generator(pure: Purity, program: Program, routine: Routine, made: Made) -> Iterator[Relief]:
+    if not pure.stays(routine.module, routine.node, (made.module, made.call)):
+        return
     kept = kept_batches(pure, routine.module, routine.node)
     if kept is not None:
         yield Relief(kept, "py-generator-input", routine.node.lineno, keeps=True)
@@ -126,7 +132,7 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         module.insert_after(loop, "while True:\n    yield from kept"),
     ]
     for node, statement in zip(yields, statements, strict=True):
-        value = node.value  # type: ignore[union-attr]
+        value = node.value
         assert value is not None
         is_bare = isinstance(value, ast.Tuple) and not module.code(value).startswith("(")
         given = f"({module.code(value)})" if is_bare else module.code(value)
@@ -170,12 +176,13 @@ def _of_pydataset(
     item = made[0] if len(made) == 1 else None
     if not isinstance(item, Routine):
         return
-    is_pure = pure.is_pure(item.module, item.node)
+    stays = pure.stays(item.module, item.node, (given.module, given.call))
+    is_pure = stays and pure.is_pure(item.module, item.node)
     if is_pure and _is_only_trained_with(module, data):
         change = _remembered(item.module, item.node, "the batches")
         if change is not None:
             yield Relief(change, "py-generator-input", item.node.lineno, keeps=True)
-    elif not is_pure:
+    elif stays and not is_pure:
         yield from _of_functions(pure, program, item)
     spread = _spread(module, data, cores, is_same=is_pure)
     if spread is not None:
@@ -204,11 +211,8 @@ def _spread(module: Module, data: ast.expr, cores: int, *, is_same: bool) -> Rel
     statement = _made_by(module, data)
     if statement is None or cores < 2 or not isinstance(data, ast.Name):
         return None
-    if any(
-        isinstance(n, ast.keyword | ast.Attribute)
-        and "workers" in (getattr(n, "arg", ""), getattr(n, "attr", ""))
-        for n in ast.walk(module.tree)
-    ):
+    said = [keyword.arg for keyword in module.all(ast.keyword)]
+    if "workers" in (*said, *(node.attr for node in module.all(ast.Attribute))):
         return None
     edit = module.insert_after(statement, f"{data.id}.workers = {cores}")
     if edit is None:
@@ -252,7 +256,8 @@ def _of_functions(pure: Purity, program: Program, entry: Routine) -> Iterator[Re
     for module, function in _worthwhile(pure, program, entry, 3):
         change = _remembered(module, function, f"what `{function.name}` gives")
         if change is not None:
-            yield Relief(change, "py-generator-input", function.lineno, keeps=True)
+            line = function.lineno
+            yield Relief(change, "py-generator-input", line, keeps=True, is_of_items=True)
 
 
 def _worthwhile(
@@ -392,6 +397,8 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
             parts = value.elts if isinstance(value, ast.Tuple) else [value]
             if any(part and reads(part) & views and not is_fresh(part) for part in parts):
                 return False  # who gets it may write into it
+        if isinstance(node, ast.Subscript) and _is_part(node) and reads(node.value) & views:
+            return False  # most of what is kept may not be in the batches
         if not isinstance(node, ast.Call):
             continue
         method = node.func if isinstance(node.func, ast.Attribute) else None
@@ -405,11 +412,18 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
     return True
 
 
+def _is_part(node: ast.Subscript) -> bool:
+    """Tell whether less is taken than there is: `image[a:b]`, not `image[:, ::-1]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    return any(part.lower is not None or part.upper is not None for part in slices)
+
+
 _COPYING = frozenset(
     (
-        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32", "len"),
-        *("vstack", "hstack", "mean", "std", "sum", "max", "min", "constant", "clip", "pad", "dot"),
-        *("convert_to_tensor", "float", "int", "flip", "fliplr", "flipud", "rot90", "transpose"),
+        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32"),
+        *("vstack", "hstack", "constant", "clip"),
+        *("convert_to_tensor", "flip", "fliplr", "flipud", "rot90", "transpose"),
     )
 )
 
@@ -439,26 +453,35 @@ _SOURCES = (
     *("FixedLengthRecordDataset", "zip"),
 )
 # Behind them an element is still made of the same ones.
-_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle", "snapshot"}
+_PASSING = (BATCHING | SAME_COUNT) - MAPPING - {"cache", "shuffle"}
 
 
 def _of_dataset(pure: Purity, program: Program, module: Module, data: ast.expr) -> Iterator[Relief]:
-    for chain in _local_chains(program, module, data):
-        own = chain[0]
-        kept = kept_elements(pure, program, own, chain[1])
+    stages = list(_stages(program, module, data, 2))
+    is_repeated = any(stage.name == "repeat" for stage in stages)
+    for own, chain in _local_chains(stages):
+        kept = kept_elements(pure, program, own, chain, is_repeated=is_repeated)
         if kept is not None:
             yield Relief(kept[0], "missing-cache", kept[1], keeps=True)
-        yield from _parallel(pure, program, own, chain[1])
+        yield from _parallel(pure, program, own, chain)
 
 
-def _local_chains(
-    program: Program, module: Module, data: ast.expr
-) -> Iterator[tuple[Module, LocalChain]]:
+def _stages(program: Program, module: Module, data: ast.expr, depth: int) -> Iterator[Stage]:
+    """Yield the stages that a dataset is made by, those of datasets that it zips first."""
+    for chain in chains(program, module, data):
+        source = chain.stages[0]
+        given = source.call.args[0] if source.call.args else None
+        if depth and called_name(source.call) == "zip" and isinstance(given, ast.Tuple):
+            for part in given.elts:
+                yield from _stages(program, source.module, part, depth - 1)
+        yield from chain.stages
+
+
+def _local_chains(stages: Sequence[Stage]) -> Iterator[tuple[Module, LocalChain]]:
     """Yield the chains, within one block each, that a dataset is made by; the last one first."""
-    found = chains(program, module, data)
     seen: set[ast.AST] = set()
-    for stage in reversed([stage for chain in found for stage in chain.stages[1:]]):
-        if stage.call in seen or not isinstance(stage.call.func, ast.Attribute):
+    for stage in reversed(stages):
+        if stage.call in seen or called_name(stage.call) not in METHODS:
             continue
         chain = chain_of(stage.module, stage.call)
         seen |= {step.call for step in chain.steps}
@@ -466,7 +489,12 @@ def _local_chains(
 
 
 def kept_elements(
-    pure: Purity, program: Program, module: Module, chain: LocalChain
+    pure: Purity,
+    program: Program,
+    module: Module,
+    chain: LocalChain,
+    *,
+    is_repeated: bool = False,
 ) -> tuple[Change, int] | None:
     """Return the change that caches behind the last work whose result is the same every time."""
     source: ast.expr | None = chain.source
@@ -495,6 +523,9 @@ def kept_elements(
             called = program.only(module, given) if given is not None else None
             if not isinstance(called, Routine) or not pure.is_pure(called.module, called.node):
                 break
+            is_python = step.name == "from_generator"
+            if is_python and not pure.stays(called.module, called.node, (module, step.call)):
+                break
             steady.add(step.line)
             last = place if does_work(program, called) or step.name != "map" else last
         elif step.name == "shuffle" and mixed < 0:
@@ -505,7 +536,11 @@ def kept_elements(
         return None
     if 0 <= mixed < last:
         change = cached_before_shuffle(
-            module, steps[last].line, method=steps[last].name, steady=steady
+            module,
+            steps[last].line,
+            method=steps[last].name,
+            steady=steady,
+            is_repeated=is_repeated,
         )
     else:
         change = cached_at(module, chain, last)
@@ -516,7 +551,8 @@ def _parallel(
     pure: Purity, program: Program, module: Module, chain: LocalChain
 ) -> Iterator[Relief]:
     """Yield the change that gives all maps of a chain several threads."""
-    edits, kinds, lines, notes = [], [], [], []
+    edits, kinds, lines = [], [], []
+    notes: list[str] = []
     for step in chain.steps:
         if step.name != "map" or not step.call.args:
             continue

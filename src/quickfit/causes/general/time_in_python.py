@@ -5,7 +5,8 @@ Why it is slow: between two steps the model waits. Whatever the script does ther
 between two epochs (`on_epoch_end` of a PyDataset that reads its files again) to each epoch.
 
 How it shows: a tenth of the run or more lies between the calls of steps, or between two epochs, by
-the clock, and the samples of the main thread name the line.
+the clock, and the samples of the main thread name the line. Where the main thread hardly computes
+meanwhile, that line waits: for a lock, a queue, another thread or process, a network.
 
 Example:
     for images, labels in batches:
@@ -26,6 +27,11 @@ Or, between epochs:
     def on_epoch_end(self):
         np.random.shuffle(self.order)
 
+Or, where it waits for another thread:
+    with lock:
+        rows, pending = pending, []  # no longer than needed
+    write(rows)
+
 Fix class: show only. Move the work into the input pipeline, into the compiled step, or out of the
 loop.
 
@@ -35,6 +41,7 @@ reinforcement learning) is not overhead. The line then says what to make faster.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from quickfit.causes._cause import Cause, advice, example
@@ -48,8 +55,14 @@ from quickfit.causes._shared.large_node import (
     share_evidence,
     time_evidence,
 )
+from quickfit.errors import SignalMissing
 from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
+from quickfit.signals.compiling import delay_share, main_cpu_s
+
+# A main thread that computes for less of such time than this waits for something else.
+MAX_COMPUTING_SHARE = 0.3
+WAITS = "the script waits between the steps for much of the training"
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -73,8 +86,22 @@ def _between_steps(signals: Signals) -> Finding | None:
         Evidence("between two steps", each_s, "s"),
         *_lines(node),
     ]
-    summary = "Python between the steps takes much of the training"
+    summary, computing = "Python between the steps takes much of the training", None
+    with contextlib.suppress(SignalMissing):
+        computing = _computing_share(signals, each_s)
+    if computing is not None and computing < MAX_COMPUTING_SHARE:
+        summary = WAITS
+        said = "the rest of it waits for something else"
+        evidence.append(
+            Evidence("of it the main thread computes, at most", computing, "share", said)
+        )
     return finding_of_loop(signals, node, summary, where, evidence)
+
+
+def _computing_share(signals: Signals, between_s: float) -> float:
+    """Return for how much of the time between steps the main thread computed, or had no core."""
+    step_s = main_cpu_s(signals) + delay_share(signals) * signals.steps.mean_s
+    return min(step_s / between_s, 1.0) if between_s else 1.0
 
 
 def _between_epochs(signals: Signals) -> Finding | None:
@@ -149,6 +176,12 @@ def _lines(node: AccountNode) -> list[Evidence]:
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
     """Say what to try."""
+    if finding.summary == WAITS:
+        return Fix(
+            title="Hold the lock, or ask the queue or service, no longer than needed",
+            kind=FixClass.SHOW_ONLY,
+            example=example(__doc__ or "", "Or, where it waits for another thread"),
+        )
     if finding.claims == ("epoch_ends",):
         return Fix(
             title="Do this once, before training; between epochs shuffle what is in memory",

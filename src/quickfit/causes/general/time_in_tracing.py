@@ -32,8 +32,9 @@ Or, where a model is compiled again:
 
 Fix class: show only. Define the function once, and give it tensors of one shape and type.
 
-When it is wrong: a search that builds another model in every round has to trace each of them.
-Models with names of their own, as Keras gives them, are counted, and one trace of each is left out.
+When it is wrong: a search or a cross validation that builds another model in every round has to
+trace each of them. Models are counted, and what each needs is left out: one trace to train, and one
+to validate.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from quickfit.causes._cause import Cause, advice, example
 from quickfit.causes._shared.large_node import finding_of_loop, loop_part
 from quickfit.findings import AccountNode, Evidence, Finding, Fix, FixClass, Symptom
 from quickfit.signals import Signals
+from quickfit.signals.keras_calls import count_models
 
 # A function for training and one for validation may share their code; a third trace is again.
 MIN_TRACES = 3
@@ -80,12 +82,16 @@ def detect(signals: Signals) -> Finding | None:
 
 
 def _needed(signals: Signals, function: AccountNode) -> int:
-    """Return how many traces of a function are needed: one, of Keras's one for each model."""
+    """Return how many traces of a function are needed.
+
+    One; of Keras's for each model one to train, and one of the same name to validate.
+    """
     if not function.label.startswith(KERAS_FUNCTIONS):
         return 1
-    loops = signals.recorded_process.rows("loops")
-    models = {row["facts"].get("model") for row in loops if row["kind"] == "fit"}
-    return max(len(models), 1)
+    process = signals.recorded_process
+    models = count_models([row for row in process.rows("loops") if row["kind"] == "fit"])
+    is_validated = any(row["validation_s"] for row in process.rows("epochs"))
+    return max(models, 1) * (2 if is_validated else 1)
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:

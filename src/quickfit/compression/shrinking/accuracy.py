@@ -13,11 +13,11 @@ from quickfit.compression.graph import Graph, graph_of
 from quickfit.compression.labelled_data import LabelClasses, LabelledSamples
 from quickfit.compression.weighing.benchmark import without_tracing_advice
 from quickfit.errors import UsageError
+from quickfit.lab.statistics import NORMAL_95
 
 # Models and arrays are `Any`: Keras has no types of its own, and arrays hold every type.
 
 _BATCH = 128
-_NORMAL_95 = 1.96
 
 
 class Predictor:
@@ -158,6 +158,6 @@ def half_width(differences: Any) -> float:
     """
     if len(differences) < 2:
         return math.inf
-    width = _NORMAL_95 * float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    width = NORMAL_95 * float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
     # What has not happened in n samples may still happen in 3 of n ("rule of three", 95 %).
     return max(width, 3 / len(differences))

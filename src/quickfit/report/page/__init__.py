@@ -64,7 +64,7 @@ def draw_page(diagnosis: Diagnosis) -> Drawing:
     findings = told_findings(diagnosis)
     nodes = place_nodes(diagnosis.account, findings) if diagnosis.account is not None else []
     body = page_body(diagnosis, nodes, rules)
-    facts = {
+    facts: dict[str, object] = {
         "nodes": node_facts(nodes),
         "course": course_facts(diagnosis.details) if diagnosis.details is not None else None,
     }

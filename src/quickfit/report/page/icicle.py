@@ -35,6 +35,7 @@ KINDS = {
     "model": "build",
     "checkpoint": "save",
     "saving": "save",
+    "kernel": "compute",
     "run": "frame",
     "loop": "frame",
     "before_training": "frame",

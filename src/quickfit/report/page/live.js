@@ -19,10 +19,6 @@
   };
 
   // -- where the reader is, to be there again after the drawing ----------------------------------
-  const sectionOf = (element) => {
-    const section = element?.closest?.("#page > header, #page > main > section, #page > footer");
-    return section && page.contains(section) ? section : null;
-  };
   const anchor = () => {
     let best = null;
     for (const one of page.querySelectorAll("[id]")) {
@@ -45,15 +41,20 @@
       section.querySelectorAll(FOCUSABLE)[before.focus]?.focus({ preventScroll: true });
     }
   };
-  const isSelected = (section) => {
+  // What is being selected is not taken away: it is drawn when the selection is given up.
+  let waiting = null;
+  const isSelecting = () => {
     const selection = getSelection();
-    return !selection.isCollapsed && section.contains(selection.anchorNode);
+    return !selection.isCollapsed && page.contains(selection.anchorNode);
   };
+  document.addEventListener("selectionchange", () => {
+    if (waiting && !isSelecting()) draw(waiting);
+  });
 
-  const draw = ({ title, body, sheet, facts }) => {
-    const selected = sectionOf(getSelection().anchorNode?.parentElement);
-    // What is being selected is not taken away: the next drawing has it.
-    if (selected && isSelected(selected)) return;
+  const draw = (drawing) => {
+    waiting = isSelecting() ? drawing : null;
+    if (waiting) return;
+    const { title, body, sheet, facts } = drawing;
     const drawn = new DOMParser().parseFromString(body, "text/html");
     const kept = quickfitPage.state();
     const before = anchor();
@@ -124,7 +125,16 @@
     list(runs);
   });
   events.addEventListener("page", ({ data }) => draw(JSON.parse(data)));
-  events.addEventListener("empty", () => { page.replaceChildren(); sources.clear(); });
+  let shown = null;
+  events.addEventListener("run", ({ data }) => {
+    // After a connection was lost and found again it is the same run, and what is read stays.
+    const { name } = JSON.parse(data);
+    if (name === shown) return;
+    shown = name;
+    waiting = null;
+    page.replaceChildren();
+    sources.clear();
+  });
   events.addEventListener("bye", ({ data }) => {
     isOver = true;
     events.close();

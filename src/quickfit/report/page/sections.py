@@ -562,7 +562,8 @@ def _checked(diagnosis: Diagnosis, report: ReportView) -> Html:
                 element("ul", *(element("li", sentence(one)) for one in report.not_checked)),
             )
         )
-    said = [report.early, report.outcome, f"quickfit itself: {report.overhead}"]
+    cost = f"quickfit itself: {report.overhead}" if report.overhead else ""
+    said = [report.early, report.outcome, cost]
     off = [f"Turned itself off: {probe}" for probe in report.probes_off]
     return join(*parts, _paragraphs([*said, *off], "why"))
 

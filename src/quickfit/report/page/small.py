@@ -19,6 +19,8 @@ from quickfit.report.view import AccountRowView, FindingView, FixView, ReportVie
 
 # The rows of the account that a cell shows; the page has them all.
 MAX_ROWS = 8
+# The share of the steps that the line of their times shows to scale; longer ones are cut off.
+MOST_IN_VIEW = 0.95
 
 
 def render_small(diagnosis: Diagnosis, *, status: str = "") -> str:
@@ -71,10 +73,14 @@ def _steps(diagnosis: Diagnosis) -> Html:
     details = diagnosis.details
     if details is None or len(details.points) < 3 or details.total_s <= 0:
         return Html("")
-    points, highest = details.points, max(point.median_s for point in details.points)
-    shown = f"Step time over the run, at most {units.seconds(highest)}"
+    points = details.points
+    times = sorted(point.median_s for point in points)
+    # The first steps, and a few slow ones, would press all the others flat.
+    highest = 1.2 * times[round(MOST_IN_VIEW * (len(times) - 1))]
+    shown = f"Step time over the run, usually {units.seconds(times[len(times) // 2])}"
     return element(
         "svg",
+        element("title", shown),
         element("path", d=_stairs(points, details.total_s, highest or 1.0)),
         class_="qf-steps",
         viewBox=f"0 0 {WIDE:g} {HIGH:g}",
@@ -88,7 +94,7 @@ def _stairs(points: Sequence[StepPoint], total_s: float, highest: float) -> str:
     drawn, loop = [], None
     for point in points:
         left, right = (min(at_s / total_s, 1.0) * WIDE for at_s in (point.begin_s, point.end_s))
-        up = 2 + (HIGH - 4) * (1 - point.median_s / highest)
+        up = 2 + (HIGH - 4) * (1 - min(point.median_s / highest, 1.0))
         # Loops are not joined: what lies between them is no step.
         drawn.append(f"{'V' if point.loop == loop else f'M{left:.1f} '}{up:.1f}H{right:.1f}")
         loop = point.loop
@@ -107,7 +113,7 @@ def _row(row: AccountRowView) -> Html:
     filled = element("div", class_="qf-bar", style=f"width:{5 * len(row.bar)}%")
     return element(
         "tr",
-        element("td", "\u00a0" * len(row.indent), sentence(row.label)),
+        element("td", Html("&nbsp;" * 2 * len(row.indent)), sentence(row.label)),
         element("td", row.time, class_="qf-number"),
         element("td", row.share, class_="qf-number"),
         element("td", filled, class_="qf-track"),

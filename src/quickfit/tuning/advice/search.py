@@ -11,10 +11,12 @@ search knows of a bench is how long its rounds take, and what it has measured by
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from quickfit import units
+from quickfit.errors import UsageError
 from quickfit.lab.budget import Budget
 from quickfit.lab.statistics import MIN_GAIN
 from quickfit.lab.verdict import USUAL_PAIRS
@@ -273,3 +275,58 @@ def may_still_change(tried: TriedCandidate, *, is_busy: bool = False) -> bool:
         return found.verdict.is_open and gain.mean >= (BUSY_NO_SLOWER if needs_less else NO_SLOWER)
     is_hopeless = gain.mean < (NEARLY if gain.pairs >= USUAL_PAIRS else MIN_GAIN)
     return found.verdict.is_open and not is_hopeless
+
+
+@dataclass(frozen=True)
+class BudgetNeeds:
+    """How much time changes need, by the first steps of the training.
+
+    Args:
+        count: how many there are to try.
+        least_s: what one of them takes from now on, and
+        all_s: what all take.
+        spent: what took the time until now, as one says it.
+    """
+
+    count: int
+    least_s: float
+    all_s: float
+    spent: str
+
+
+def check_budget(
+    name: str,
+    budget: Budget,
+    needs: BudgetNeeds,
+    *,
+    command: Callable[[float], str],
+    warn: Callable[[str], None],
+) -> None:
+    """Refuse a budget in which nothing is decided; say at the start where not everything may be.
+
+    Args:
+        name: of what is tuned.
+        budget: what is left of it.
+        needs: what the changes need.
+        command: returns how to ask for a budget of so many seconds.
+        warn: called with what the user should know.
+
+    Raises:
+        UsageError: not even one change can be decided in what is left.
+    """
+    if not needs.count or budget.has(needs.all_s):
+        return
+    whole_s = budget.seconds - budget.left_s + needs.all_s
+    given = units.seconds(budget.seconds)
+    if budget.has(needs.least_s):
+        warn(
+            f"{name}: {given} may not decide all {needs.count} changes; by its first steps that"
+            f" takes about {units.seconds(whole_s)}:\n    {command(whole_s)}"
+        )
+        return
+    more = f", and all {needs.count} about {units.seconds(needs.all_s)}" if needs.count > 1 else ""
+    raise UsageError(
+        f"{name}: a budget of {given} is too small for it. {needs.spent}; to decide one change"
+        f" takes about {units.seconds(needs.least_s)} more{more}.\n"
+        f"Give more:\n    {command(whole_s)}"
+    )

@@ -44,7 +44,7 @@ from quickfit.tuning.advice.rounds import (
     SettingBench,
     TrialMachine,
 )
-from quickfit.tuning.advice.search import CandidateSearch
+from quickfit.tuning.advice.search import BudgetNeeds, CandidateSearch, check_budget
 from quickfit.tuning.precision.hardware import Hardware, prospect_of, read_cpu, read_hardware
 from quickfit.tuning.trials.settings import Setting, TrialFailure, TrialReady, without_style
 from quickfit.tuning.trials.trial import Trial, scratch_folder
@@ -182,6 +182,11 @@ class AdviceSession:
     input_hint: str = ""
     is_command: bool = False
 
+    def command_with(self, budget_s: float) -> str:
+        """Return how to ask for another budget."""
+        words = budget_words(budget_s, is_command=self.is_command)
+        return f"quickfit tune {words} {self.name}" if self.is_command else words
+
 
 def run_session(session: AdviceSession) -> Advice:
     """Run the trials of a session; a partial answer where they are interrupted.
@@ -195,7 +200,13 @@ def run_session(session: AdviceSession) -> Advice:
     try:
         ready = _begin_session(session, bench)
         candidates = _choose_trials(session, bench, ready)
-        _check_budget(session, search, candidates)
+        check_budget(
+            session.name,
+            session.machine.budget,
+            _budget_needs(session, search, candidates),
+            command=session.command_with,
+            warn=session.machine.warn,
+        )
         try:
             is_interrupted = search.run(candidates)
         except BaselineFailed as error:
@@ -228,33 +239,13 @@ def _begin_session(session: AdviceSession, bench: SettingBench) -> TrialReady:
     return ready
 
 
-def _check_budget(
+def _budget_needs(
     session: AdviceSession, search: CandidateSearch, candidates: Sequence[ChangeCandidate]
-) -> None:
-    """See that there is time for one change at least, and say at the start where not for all.
-
-    Raises:
-        UsageError: there is not.
-    """
-    budget, count = session.machine.budget, sum(not one.reason for one in candidates)
-    if not count or budget.has(search.needed_s(count)):
-        return
-    spent_s = budget.seconds - budget.left_s
-    needed_s = spent_s + search.needed_s(count)
-    words = budget_words(needed_s, is_command=session.is_command)
-    if budget.has(search.needed_s()):
-        session.machine.warn(
-            f"{session.name}: {units.seconds(budget.seconds)} may not decide all {count} changes;"
-            f" by its first steps that takes about {units.seconds(needed_s)}: {words}"
-        )
-        return
-    all_of_them = f", and all {count} about {units.seconds(needed_s)}" if count > 1 else ""
-    raise UsageError(
-        f"{session.name}: a budget of {units.seconds(budget.seconds)} is too small for it. Starting"
-        f" it took {units.seconds(spent_s)}; to measure one change three times takes about"
-        f" {units.seconds(spent_s + search.needed_s())} in all{all_of_them}.\n"
-        f"Give more: {words}"
-    )
+) -> BudgetNeeds:
+    count = sum(not one.reason for one in candidates)
+    budget = session.machine.budget
+    started = f"Starting it took {units.seconds(budget.seconds - budget.left_s)}"
+    return BudgetNeeds(count, search.needed_s(), search.needed_s(count), started)
 
 
 def _choose_trials(
@@ -288,8 +279,7 @@ def _build_advice(
     session: AdviceSession, bench: SettingBench, search: CandidateSearch, *, is_interrupted: bool
 ) -> Advice:
     choice, budget = search.choice, session.machine.budget
-    best, rows = choice.best(), choice.rows()
-    chosen = [row for row in rows if best is not None and row.name == best.name]
+    rows = choice.rows()
     gain = choice.input_gain()
     is_bound = (
         gain is not None and gain.mean >= INPUT_LIMIT and (gain.pairs == 1 or gain.low >= 1.0)
@@ -299,7 +289,6 @@ def _build_advice(
         spent_s = budget.seconds - budget.left_s
         count = sum(not one.reason for one in choice.tried)
         deciding_s = max(MORE_TIME * budget.seconds, spent_s + search.needed_s(count))
-    words = budget_words(deciding_s or 0.0, is_command=session.is_command)
     return Advice(
         target=session.name,
         device=device_line(session.hardware, whole_cores()),
@@ -311,7 +300,7 @@ def _build_advice(
             steps_left=session.steps_left,
         ),
         rows=rows,
-        chosen=chosen[0] if chosen else None,
+        chosen=choice.chosen_row(),
         input_gain=gain.mean if gain is not None else None,
         is_input_bound=is_bound,
         input_note=_input_note(session, gain) if is_bound and gain is not None else "",
@@ -320,7 +309,7 @@ def _build_advice(
         took_s=budget.seconds - budget.left_s,
         is_interrupted=is_interrupted,
         deciding_budget_s=deciding_s,
-        deciding_words=f"quickfit tune {words} {session.name}" if session.is_command else words,
+        deciding_words=session.command_with(deciding_s or 0.0),
     )
 
 

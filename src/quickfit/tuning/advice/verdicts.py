@@ -290,6 +290,11 @@ class AdviceChoice:
             if one != IN_MEMORY
         )
 
+    def chosen_row(self) -> ChangeRow | None:
+        """Return the row of what is advised."""
+        best = self.best()
+        return next((row for row in self.rows() if best and row.name == best.name), None)
+
     def input_gain(self) -> Measured | None:
         """Return how much faster it is with input that costs nothing, where that was tried."""
         tried = self.tried.get(IN_MEMORY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from quickfit.tuning.numerics.op_watch import NumberTally
 
-FLOAT16_LARGEST = 65504.0
 # Weights of a healthy model stay below 100 or so; ten thousand times that is no accident.
 HUGE_WEIGHT = 1e6
 

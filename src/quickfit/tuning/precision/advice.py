@@ -411,4 +411,5 @@ def _join_pairs(
 
 def _per_sample(side: RoundSide, what: str) -> float:
     blocks = side.blocks
-    return sum(getattr(one, what) for one in blocks) / sum(one.samples for one in blocks)
+    total: float = sum(getattr(one, what) for one in blocks)
+    return total / sum(one.samples for one in blocks)

@@ -50,8 +50,10 @@ from quickfit.causes.input.py_generator_input.edit_pydataset import sequence_to_
 from quickfit.code import Program
 from quickfit.findings import Change, Evidence, Finding, Fix, FixClass, Gain, Location, Symptom
 from quickfit.signals import Signals
+from quickfit.signals.caching import epoch_fits_memory
 from quickfit.signals.gains import gain, predicted_step_s, share_interval
 from quickfit.signals.input import PyInput
+from quickfit.signals.python_input import input_threads
 
 # A generator that is the limit is asked for the next batch as soon as it has given one.
 MIN_BUSY_SHARE = 0.60
@@ -156,7 +158,9 @@ def _gain(source: PyInput, signals: Signals) -> Gain:
     work, per_step = signals.work, signals.steps_per_execution
     cpu_s = source.batch_cpu_s * per_step
     wall_s = source.batch_s * per_step
-    if source.workers == 1 and cpu_s < WAITING_CPU_SHARE * wall_s:
+    # Standing in line for a core is no waiting that requests in flight would overlap.
+    lined_up_s = min(input_threads(signals).delay * work.step_s, max(wall_s - cpu_s, 0.0))
+    if source.workers == 1 and cpu_s < WAITING_CPU_SHARE * (wall_s - lined_up_s):
         after = tuple(
             predicted_step_s(work, input_s=wall_s / flight, input_cpu_s=cpu_s, cores=cores)
             for flight, cores in zip(IN_FLIGHT, work.cores_after(), strict=True)
@@ -225,7 +229,9 @@ def changes(finding: Finding, signals: Signals, program: Program) -> list[Change
     # Keras's own iterator over a folder: the finding points into Keras, the call of `fit` is ours.
     fit = signals.loop.location
     module = program.find_module(fit.file) if fit is not None else None
-    loader = image_data_generator(module, fit.line) if module is not None and fit else None
+    if module is None or fit is None:
+        return []
+    loader = image_data_generator(module, fit.line, keeps=epoch_fits_memory(signals))
     return [loader] if loader is not None else []
 
 

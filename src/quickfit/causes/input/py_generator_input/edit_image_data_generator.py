@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quickfit.causes._shared.image_pipeline.layout import fitted, quoted
 from quickfit.causes._shared.map_threads import tensorflow_code
+from quickfit.causes.input.py_generator_input.augmentation import (
+    ARGUMENTS,
+    Augmentation,
+    augmentation_of,
+)
 from quickfit.code import Module
 from quickfit.code.scopes import (
     binding_in_block,
@@ -22,12 +27,15 @@ _FLOWS = ("flow", "flow_from_directory", "flow_from_dataframe")
 _ENDINGS = r"_?(generator|gen|iterator|iter|it|flow|data|images|loader|set)$"
 
 
-def image_data_generator(module: Module, line: int | None = None) -> Change | None:
+def image_data_generator(
+    module: Module, line: int | None = None, *, keeps: bool = False
+) -> Change | None:
     """Return the change for the iterators that a call of `fit` is given.
 
     Args:
-        script: the file that makes the iterator and calls `fit`.
+        module: the file that makes the iterator and calls `fit`.
         line: of the call of `fit`, where there is more than one.
+        keeps: the images of an epoch fit into memory, and there are several epochs.
     """
     fits = _fits(module, line)
     given = [pair for fit in fits for pair in _iterators(module, fit)]
@@ -38,7 +46,7 @@ def image_data_generator(module: Module, line: int | None = None) -> Change | No
         if maker in training and (loading is None or not _keeps_order(loading, fits)):
             return None
         if loading is not None:
-            loadings[maker] = loading
+            loadings[maker] = replace(loading, is_kept=keeps and maker in training)
     given = [(maker, node) for maker, node in given if maker in loadings]
     return _with_datasets(module, loadings, given, line or 0) if training else None
 
@@ -76,7 +84,7 @@ def _keeps_order(loading: Loading, fits: list[ast.Call]) -> bool:
 
 
 def _change(edits: list[Edit], loadings: list[Loading]) -> Change:
-    is_random = any(loading.is_shuffled or loading.flips for loading in loadings)
+    is_random = any(loading.is_random for loading in loadings)
     difference = max(loading.difference for loading in loadings)
     files = (
         f" Pixels differ from Pillow's by at most {difference} of 255; JPEG and PNG files are read."
@@ -87,7 +95,9 @@ def _change(edits: list[Edit], loadings: list[Loading]) -> Change:
         "Read the images with `tf.data`",
         FixClass.MAY_CHANGE_RESULTS if is_random else FixClass.EQUIVALENT,
         tuple(edits),
-        ("The random order and flips are others than before." if is_random else "") + files,
+        ("The random order and flips are others than before." if is_random else "")
+        + files
+        + next((one.augmentation.difference for one in loadings if one.augmentation), ""),
     )
 
 
@@ -234,8 +244,15 @@ _PLACES = {
 def loading_of(module: Module, generator: ast.Call, flow: ast.Call) -> Loading | None:
     """Return how batches are made; None where an argument asks for more than is known here."""
     made, given = _arguments(generator, ()), _arguments(flow, _places(flow))
-    if made is None or given is None or not _is_plain(made):
+    if made is None or given is None:
         return None
+    flips = [name for name in ("horizontal_flip", "vertical_flip") if _is_true(made.get(name))]
+    augmentation = None
+    if not _is_plain(made):
+        rest = {name: value for name, value in made.items() if name not in ARGUMENTS}
+        augmentation = augmentation_of(module, made, tuple(flips))
+        if augmentation is None or not _is_plain(rest):
+            return None
     is_array = _places(flow) == _PLACES["flow"]
     known = (*(_ARRAYS if is_array else _FILES), "shuffle", "seed")
     known += () if is_array else ("class_mode", "color_mode", "interpolation")
@@ -244,7 +261,8 @@ def loading_of(module: Module, generator: ast.Call, flow: ast.Call) -> Loading |
     settings = _settings(module, given)
     if settings is None or isinstance(given.get("x"), ast.Tuple | ast.List):
         return None  # further inputs beside the images
-    flips = [name for name in ("horizontal_flip", "vertical_flip") if _is_true(made.get(name))]
+    if augmentation is not None and augmentation.brightness and is_array:
+        return None  # pixels may have any range
     if any(not _is_nothing(made.get(n)) and not _is_true(made.get(n)) for n in _READ[1:3]):
         return None  # told by a variable
     rescale, seed = made.get("rescale"), given.get("seed")
@@ -260,6 +278,7 @@ def loading_of(module: Module, generator: ast.Call, flow: ast.Call) -> Loading |
         rescale=module.code(rescale) if rescale is not None and not _is_nothing(rescale) else "",
         prepare=module.code(prepare) if prepare is not None and not _is_nothing(prepare) else "",
         flips=tuple(flips),
+        augmentation=augmentation,
     )
 
 
@@ -368,6 +387,9 @@ class Loading:
         rescale: the code of the factor; may be empty.
         prepare: the code of the function for each image; may be empty.
         flips: the random flips, by the names of their arguments.
+        augmentation: what else is done at random, flips included; then images stay bytes until
+            whole batches are changed.
+        is_kept: the loaded images are kept in memory.
     """
 
     is_array: bool
@@ -380,6 +402,13 @@ class Loading:
     rescale: str
     prepare: str
     flips: tuple[str, ...]
+    augmentation: Augmentation | None = None
+    is_kept: bool = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two runs give other batches."""
+        return self.is_shuffled or bool(self.flips) or self.augmentation is not None
 
     @property
     def difference(self) -> int:
@@ -389,7 +418,8 @@ class Loading:
     @property
     def is_given_on(self) -> bool:
         """Whether nothing is done to an image."""
-        return self.is_array and not (self.flips or self.rescale or self.prepare)
+        is_changed = self.flips or self.rescale or self.prepare or self.augmentation
+        return self.is_array and not is_changed
 
     @property
     def needs_helper(self) -> bool:
@@ -404,8 +434,10 @@ def code_of(
     parts = []
     if loading.needs_helper and not has_helper:
         parts.append(_NEAREST.format(tf=tf).rstrip("\n"))
-    if not loading.is_given_on:
+    if not loading.is_given_on and not (loading.is_array and loading.augmentation):
         parts.append(_function(loading, tf=tf, iterator=iterator, function=function))
+    if loading.augmentation is not None:
+        parts.append(_augmenting(loading, loading.augmentation, tf, function))
     parts.append(_pipeline(loading, tf, iterator, dataset, function))
     return "\n\n\n".join(parts)
 
@@ -419,6 +451,10 @@ def _function(loading: Loading, *, tf: str, iterator: str, function: str) -> str
     rows = [f"def {function}({first}{', label' if _has_labels(loading) else ''}):"]
     if not loading.is_array:
         rows += _reading(loading, tf, iterator)
+    if loading.augmentation is not None:
+        if loading.resize != "nearest":
+            rows.append(f"image = {tf}.cast(image, {tf}.uint8)")
+        return "\n    ".join([*rows, f"return {_result(loading, tf, iterator)}"])
     rows += [f"image = {tf}.image.random_flip_{_FLIPS[flip]}(image)" for flip in loading.flips]
     if not loading.is_array:
         rows.append(f"image = {tf}.cast(image, {tf}.float32)")
@@ -458,18 +494,58 @@ def _result(loading: Loading, tf: str, iterator: str) -> str:
     return {"input": "image, image", "raw": "image, label"}.get(str(loading.class_mode), "image")
 
 
+def _augmenting(loading: Loading, augmentation: Augmentation, tf: str, function: str) -> str:
+    """Return the layers, and the function that changes a batch of images by them."""
+    has_labels = _has_labels(loading) or loading.class_mode == "input"
+    given, name = f"images{', labels' if has_labels else ''}", _name_of_layers(function)
+    rows = [f"def {name}_batch({given}):", f"images = {tf}.cast(images, {tf}.float32)"]
+    parts = []
+    if augmentation.layers:
+        layers = "".join(f"    {tf}.keras.layers.{layer},\n" for layer in augmentation.layers)
+        parts.append(f"{name} = {tf}.keras.Sequential([\n{layers}])")
+        rows.append(f"images = {name}(images, training=True)")
+    if augmentation.brightness:
+        low, high = augmentation.brightness
+        shape = f"[{tf}.shape(images)[0], 1, 1, 1]"
+        rows.append(f"factors = {tf}.random.uniform({shape}, {low}, {high})")
+        rows.append(f"images = {tf}.clip_by_value(images * factors, 0.0, 255.0)")
+    if loading.prepare:
+        rows.append(f"images = {loading.prepare}(images)")
+    if loading.rescale:
+        rows.append(f"images = images * ({loading.rescale})")
+    result = "images, images" if loading.class_mode == "input" else given
+    return "\n\n\n".join([*parts, "\n    ".join([*rows, f"return {result}"])])
+
+
+def _name_of_layers(function: str) -> str:
+    """Return the name of the layers, such as `augment_train` beside `load_train_image`."""
+    stem = function.split("_", 1)[1].removesuffix("_image").rstrip("_")
+    return f"augment_{stem}"
+
+
 def _pipeline(loading: Loading, tf: str, iterator: str, dataset: str, function: str) -> str:
     images, labels = ("x", "y") if loading.is_array else ("filepaths", "labels")
     data = f"{iterator}.{images}"
     if _has_labels(loading):
         data = f"({data}, {iterator}.{labels})"
     rows = [f"{dataset} = {tf}.data.Dataset.from_tensor_slices({data})"]
-    if loading.is_shuffled:
-        seed = f", seed={loading.seed}" if loading.seed else ""
-        rows.append(f"{dataset} = {dataset}.shuffle({iterator}.n{seed})")
-    if not loading.is_given_on:
-        threads = f"num_parallel_calls={tf}.data.AUTOTUNE"
-        rows.append(f"{dataset} = {dataset}.map({function}, {threads})")
+    seed = f", seed={loading.seed}" if loading.seed else ""
+    shuffle = f"{dataset} = {dataset}.shuffle({iterator}.n{seed})"
+    threads = f"num_parallel_calls={tf}.data.AUTOTUNE"
+    load = f"{dataset} = {dataset}.map({function}, {threads})"
+    is_loaded = not loading.is_given_on and not (loading.is_array and loading.augmentation)
+    is_steady = loading.augmentation is not None or not loading.flips
+    is_kept = loading.is_kept and is_loaded and is_steady and not loading.is_array
+    if is_kept:
+        rows.append(f"{load}.cache()")
+    rows += [shuffle] if loading.is_shuffled else []
+    rows += [load] if is_loaded and not is_kept else []
     batch = f"batch({iterator}.batch_size)"
-    rows.append(f"{dataset} = {dataset}.{batch}.prefetch({tf}.data.AUTOTUNE)")
+    if loading.augmentation is None:
+        rows.append(f"{dataset} = {dataset}.{batch}.prefetch({tf}.data.AUTOTUNE)")
+    else:
+        rows.append(f"{dataset} = {dataset}.{batch}")
+        augment = f"{_name_of_layers(function)}_batch"
+        rows.append(f"{dataset} = {dataset}.map({augment}, {threads})")
+        rows.append(f"{dataset} = {dataset}.prefetch({tf}.data.AUTOTUNE)")
     return "\n".join(rows)
