@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from quickfit.code import Module, Program
 from quickfit.code.arrays import bindings_near, changes_in_place, is_array, is_new_axis
 from quickfit.code.batch_size import has_fixed_size
 from quickfit.code.edits import is_in_conflict
+from quickfit.code.imports import files_run_together
 from quickfit.code.scopes import binders_in_file, call_at
 from quickfit.code.syntax import Def, called_name, is_open, name_of, names_in
 from quickfit.findings import Change, Edit, FixClass
@@ -44,9 +45,10 @@ def predictions(module: Module, line: int, program: Program) -> list[Change]:
 
 def call_itself(module: Module, call: ast.Call, program: Program) -> Change | None:
     """Return the edit that calls the model in the place of one `predict`; None in any doubt."""
-    if not _is_plain(call) or not has_one_output(program):
+    if not _is_plain(call):
         return None
-    return _direct(module, [call], program)
+    near = sorted(files_run_together(program, module.path))
+    return _direct(module, [call], program) if has_one_output(program, near) else None
 
 
 def _others(module: Module, call: ast.Call) -> list[ast.Call]:
@@ -428,9 +430,10 @@ def _root(node: ast.expr) -> str:
 _UNSEEN = ("load_model", "model_from_json", "from_config", "TFSMLayer")
 
 
-def has_one_output(program: Program) -> bool:
-    """Tell whether all models that the files make or define have one output each."""
-    modules = program.modules()
+def has_one_output(program: Program, near: Iterable[str] | None = None) -> bool:
+    """Tell whether all models that the files, or those near, define have one output each."""
+    found = [program.find_module(path) for path in (program.paths if near is None else near)]
+    modules = [module for module in found if module is not None]
     calls = [(s, call) for s in modules for call in s.all(ast.Call)]
     made = [(s, call) for s, call in calls if called_name(call) in ("Sequential", "Model")]
     classes = [(s, o) for s in modules for o in s.all(ast.ClassDef) if _is_model(o)]
