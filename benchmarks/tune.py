@@ -8,11 +8,12 @@ promise is the interval of the advised row. "whole" is the process from its star
 promise is what the steps gain over the steps of the script, with the start that stays.
 
 A promise is held where the interval that was got reaches into the one that was promised, or is
-above it.
+above it; of pairs that differ too much nothing is said. Both are judged.
 """
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -108,7 +109,14 @@ def compared(name, setting, pairs):
     print(f"  got, steady epochs   {gain_words(steady)}")
     print(f"  got, whole script    {gain_words(whole)}")
     print(f"  last loss            {found[0][0][2]:.4f} as it is, {found[0][1][2]:.4f} with it")
-    return steady
+    return steady, whole
+
+
+def judged(got, low):
+    """Return whether a promise was held, where the pairs can tell."""
+    if not got.is_known:
+        return "not measured, the pairs differ too much"
+    return "the promise is held" if got.high >= low else "the promise is missed"
 
 
 def gain_words(gain):
@@ -149,9 +157,12 @@ def main():
         gain = next(row["gain"] for row in answer["rows"] if row["change"] == answer["advised"])
         print(f"  promised             {gain['mean']:.2f}× ({gain['low']:.2f}–{gain['high']:.2f})")
         if answer["whole_gain"] is not None:
-            print(f"  promised, whole      {answer['whole_gain']:.2f}×")
-        got = compared(name, answer["setting"], options.pairs)
-        print(f"  the promise is {'held' if got.high >= gain['low'] else 'missed'}", flush=True)
+            low, high = answer["whole_range"] or (0.0, math.inf)
+            print(f"  promised, whole      {answer['whole_gain']:.2f}× ({low:.2f}–{high:.2f})")
+        steady, whole = compared(name, answer["setting"], options.pairs)
+        print(f"  steady epochs: {judged(steady, gain['low'])}")
+        if answer["whole_range"] is not None:
+            print(f"  whole script: {judged(whole, answer['whole_range'][0])}", flush=True)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_every_command_of_the_docs_has_options_that_exist(file):
     for line in commands_of(file):
         words = arranged(shlex.split(line)[1:])
         if words[0].startswith("--"):  # of quickfit itself, such as --version
-            options = {name for param in root.get_params(None) for name in param.opts}
+            options = {name for param in root.params for name in param.opts}
             assert words[0] in {*options, "--help", "--install-completion", "--show-completion"}
             continue
         try:

@@ -78,3 +78,16 @@ def test_without_a_training_loop_nothing_is_claimed():
     made = recording(steps=0, facts={"tensorflow_devices": None})
     made.main.tables["loops"] = []
     assert diagnose_recording(made).device.status == "unknown"
+
+
+def test_a_used_card_that_is_newer_than_the_build_is_ok_and_says_so():
+    found = device(
+        machine_accelerators=CARD,
+        tensorflow_devices=GPU,
+        tensorflow_visible=["/physical_device:GPU:0"],
+        nvidia={"devices": [{"name": "NVIDIA B200", "capability": [10, 0]}]},
+        tensorflow_build={"capabilities": ["sm_80", "compute_90"]},
+    )
+    assert found.status == "ok"
+    assert "NVIDIA B200 (compute capability 10.0) is newer" in found.summary
+    assert "CUDA_CACHE_MAXSIZE" in found.advice

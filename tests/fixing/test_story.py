@@ -379,3 +379,4 @@ def test_what_adds_nothing_to_the_best_change_of_the_same_wait_is_dropped(
     assert [one.cause for one in found.accepted] == kept
     whys = [one.why for one in found.outcomes if not one.is_accepted]
     assert whys == ["adds nothing to: Do it"] * (2 - len(kept))
+    assert found.together.is_accepted == (len(kept) == 2)

@@ -74,7 +74,7 @@ def watched(monkeypatch, tmp_path):
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
 
-    def watch(**how):
+    def watch(is_decided=lambda recording: True, **how):
         trial = Trial(clock, tmp_path / "run.qfrun", **how)
         trial.recording.mkdir()
 
@@ -83,7 +83,7 @@ def watched(monkeypatch, tmp_path):
             yield trial
 
         monkeypatch.setattr(module, "started", begun)
-        answer = observe(Target(script="train.py"), tmp_path, cwd=tmp_path)
+        answer = observe(Target(script="train.py"), tmp_path, cwd=tmp_path, is_decided=is_decided)
         return SimpleNamespace(**vars(answer), answer=answer, took_s=trial.age_s)
 
     return watch
@@ -168,3 +168,18 @@ def test_a_real_script_without_training_is_said(tmp_path):
     (home / "train.py").write_text("raise ValueError('no data')\n")
     found = observe(Target(script="train.py"), tmp_path / "scratch", cwd=Path(home))
     assert found.failure == "ended with exit code 1: ValueError: no data"
+
+
+@pytest.mark.parametrize(
+    ("decided_after", "watched_s"),
+    [pytest.param(1, 45, id="at once"), pytest.param(3, 85, id="later"),
+     pytest.param(99, 305, id="never")],
+)  # fmt: skip
+def test_a_script_is_watched_until_its_steps_say_something(watched, decided_after, watched_s):
+    looks = []
+
+    def is_decided(recording):
+        looks.append(recording)
+        return len(looks) >= decided_after
+
+    assert watched(is_decided=is_decided).took_s == pytest.approx(watched_s, abs=3)

@@ -63,9 +63,8 @@ def dead_lines(module: Module) -> list[tuple[int, int]]:
             block = module.block(end)
             found.append(block[block.index(end) + 1 :])
     choices: list[ast.If | ast.While] = [*module.all(ast.If), *module.all(ast.While)]
-    for choice in choices:
-        if isinstance(choice.test, ast.Constant):
-            found += [choice.orelse if choice.test.value else choice.body]
+    settled = [(c, c.test.value) for c in choices if isinstance(c.test, ast.Constant)]
+    found += [choice.orelse if value else choice.body for choice, value in settled]
     return [(block[0].lineno, block[-1].end_lineno or 0) for block in found if block]
 
 

@@ -183,6 +183,8 @@ def _items_of_call(program: Program, module: Module, call: ast.Call) -> int | No
     number: object = None
     if name == "take" and call.args:
         number = program.literal(module, call.args[0])
+    elif name == "sample" and program.called(module, call) == "random.sample":
+        number = program.literal(module, argument(call, "k", 1))
     elif name in _SPACES and program.called(module, call).startswith("numpy."):
         given = argument(call, "num", 2)
         number = program.literal(module, given) if given is not None else 50

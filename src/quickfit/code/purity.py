@@ -225,6 +225,49 @@ class Purity:
         ]
         return found[0] if len(found) == 1 and module.parent(found[0]) is owner else None
 
+    def stays(self, module: Module, function: Function, *calls: tuple[Module, ast.Call]) -> bool:
+        """Tell whether what a function is given for good is not changed by other code later.
+
+        Args:
+            module: where the function is.
+            function: a generator, or the first method of an object; it keeps what it is given.
+            calls: those that give it that, with their files. Functions around it are called too.
+        """
+        outer = module.function(function)
+        while outer is not None:
+            callers = self._program.resolver.callers(module, outer)
+            if not callers:
+                return False
+            calls = (*calls, *callers)
+            outer = module.function(outer)
+        return not any(
+            self._is_changed_beside(there, call, name.id)
+            for there, call in calls
+            for part in (*call.args, *(k.value for k in call.keywords))
+            for name in ast.walk(part)
+            if isinstance(name, ast.Name) and name.id not in imports_or_defines(there)
+        )
+
+    def _is_changed_beside(self, there: Module, call: ast.Call, name: str) -> bool:
+        """Tell whether code changes what has a name, other than before a call in the same place."""
+        own = there.function(call)
+        for module in self._program.modules():
+            for node in module.all(ast.Call, ast.Subscript, ast.AugAssign):
+                changed = _changed_by(node)
+                if not isinstance(changed, ast.Name):
+                    continue
+                if changed.id != name and not _stands_for(module, changed, name, False):
+                    continue
+                is_earlier = (
+                    module is there
+                    and module.function(node) is own
+                    and getattr(node, "lineno", 0) < call.lineno
+                )
+                loops = loops_around(module, node)
+                if not is_earlier or any(_trains(loop) for loop in loops):
+                    return True
+        return False
+
     # -- names and attributes ---------------------------------------------------------------
 
     def _reads_what_stays(
@@ -236,11 +279,13 @@ class Purity:
         free = {n.id for n in names} - own - given
         if not all(self._is_kept(module, function, name) for name in free):
             return False
+        fixed = imports_or_defines(module)
         attributes = [
             n
             for n in nodes
-            if isinstance(n, ast.Attribute) and name_of(n.value) == "self"
-            if isinstance(n.value, ast.Name)
+            if isinstance(n, ast.Attribute)
+            and isinstance(n.value, ast.Name)
+            and n.value.id not in own | fixed
         ]
         return all(self._is_kept_attribute(n) for n in attributes)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from quickfit.findings import DeviceVerdict
-from quickfit.machine.devices import unused_reason
+from quickfit.machine.devices import problem_in_use, unused_reason
 from quickfit.recording.reader import ProcessRecording
 from quickfit.signals import Signals
 
@@ -28,6 +28,10 @@ def device_verdict(main: ProcessRecording, signals: Signals) -> DeviceVerdict:
         if len(hidden) == len(seen):
             return _hidden_by_script(machine, seen)
         summary = f"TensorFlow uses {_count(len(seen) - len(hidden))}"
+        problem = problem_in_use(facts)
+        if problem is not None:
+            said = f"{summary}: {problem.what}"
+            return DeviceVerdict("ok", said, machine, seen, advice=problem.advice)
         return DeviceVerdict("ok", summary, machine, seen)
     if machine:
         return _unused(facts, machine, requests)

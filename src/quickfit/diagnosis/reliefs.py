@@ -22,6 +22,8 @@ from quickfit.signals import Signals
 from quickfit.signals.caching import epoch_fits_memory, epochs_of
 from quickfit.signals.gains import gain
 
+# What batches are made of may be so much larger than they are.
+OF_ITEMS = 4.0
 # Threads share the cores with the step.
 SPREAD = 0.6
 
@@ -52,7 +54,8 @@ def input_reliefs(
     cores = int(signals.cores)
     found = []
     for relief in reliefs_of(program, module, data, cores=cores):
-        if relief.keeps and (is_cut or not epoch_fits_memory(signals, relief.line)):
+        times = OF_ITEMS if relief.is_of_items else 1.0
+        if relief.keeps and (is_cut or not epoch_fits_memory(signals, relief.line, times=times)):
             continue
         expected = _expected(signals, share, relief, cores)
         where = Location(relief.change.files[0], relief.line)

@@ -72,6 +72,7 @@ class Request:
         prefers: classes that may be written; of several ways to fix a cause, these come first.
         tunes: settings are tried as well, after the causes.
         trusts_script: it is tried also where only Python guards the user's files.
+        needs_findings: the script is watched until its steps say what it suffers from.
     """
 
     target: Target | None = None
@@ -82,6 +83,7 @@ class Request:
     prefers: frozenset[FixClass] = frozenset()
     tunes: bool = False
     trusts_script: bool = False
+    needs_findings: bool = True
 
 
 @dataclass
@@ -184,6 +186,7 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
             cwd=cwd,
             tell=ticker.tell,
             trusts_script=request.trusts_script,
+            is_decided=_is_decided if request.needs_findings else lambda path: True,
         )
         ticker.clear()
         recording = read(_kept(seen.recording, target))
@@ -197,6 +200,14 @@ def begun(request: Request, scratch: Path, ticker: Ticker) -> tuple[Story, Obser
         confinement=seen.confinement,
     )
     return story, seen
+
+
+def _is_decided(path: Path) -> bool:
+    """Tell whether what was recorded so far says what a script suffers from."""
+    try:
+        return diagnose_recording(read(path)).verdict != "inconclusive"
+    except RecordingError:
+        return True
 
 
 def _is_own(recording: Recording, cwd: Path) -> bool:
@@ -360,6 +371,7 @@ def _drop_needless(story: Story) -> None:
     if best.measured is None or together.measured.mean >= MIN_GAIN * best.measured.mean:
         return
     why = f"adds nothing to: {best.change.title}"
+    story.together = replace(together, is_accepted=False, why=why)
     story.outcomes = [
         one if one is best or one not in accepted else replace(one, is_accepted=False, why=why)
         for one in story.outcomes

@@ -152,7 +152,8 @@ def search_settings(request: TuneRequest, err: TextIO) -> tuple[Story, Advice]:
 
 def _watch(request: TuneRequest, scratch: Path, ticker: Ticker) -> tuple[Story, Observed]:
     try:
-        return begun(Request(request.target, trusts_script=request.trusts_script), scratch, ticker)
+        watched = Request(request.target, trusts_script=request.trusts_script, needs_findings=False)
+        return begun(watched, scratch, ticker)
     except FixError as error:
         why, is_of_fixes, _ = str(error).partition(OF_FIXES)
         if not is_of_fixes:

@@ -160,7 +160,8 @@ class _Magics:
 def _usage_error(message: str) -> Exception:
     from IPython.core.error import UsageError
 
-    return UsageError(message)
+    error: Exception = UsageError(message)
+    return error
 
 
 def _run_cell(shell: Any, cell: str) -> None:
@@ -231,7 +232,7 @@ class _LiveOutput:
 
         if not is_notebook():
             return
-        self._handle = display(StatusLine("watching"), display_id=True)  # type: ignore[no-untyped-call]
+        self._handle = display(StatusLine("watching"), display_id=True)
         # In a process of its own: a diagnosis here would keep Python's lock from the training.
         command = python_command(_REPORTER, str(self.folder), str(self._reports))
         self._reporter = Child(command, ChildOptions(stdout=DEVNULL, stderr=DEVNULL))
@@ -259,7 +260,7 @@ class _LiveOutput:
         if self._handle is not None:
             self._handle.update(report)
         else:
-            display(report)  # type: ignore[no-untyped-call]
+            display(report)
 
     def _follow(self) -> None:
         try:

@@ -79,7 +79,7 @@ class Watch:
         if self.file is None and is_notebook():
             from IPython.display import display
 
-            display(self)  # type: ignore[no-untyped-call]
+            display(self)
         else:
             write_report(diagnose(self.folder), self._stream())
         self._write_skips()

@@ -16,6 +16,8 @@ from quickfit.machine import free_memory_bytes
 
 # Seconds of training and steps that are enough, and what is the most.
 ENOUGH_S, ENOUGH_STEPS, LONGEST_S = 40.0, 60, 150.0
+# Of steps that say nothing by then, more are waited for, and looked at from time to time.
+UNDECIDED_S, LOOK_S = 300.0, 20.0
 # How long a script may take to its first step.
 PATIENCE_S = 300.0
 NO_STEP = f"made no step of training within {PATIENCE_S:.0f} s"
@@ -56,6 +58,7 @@ def observe(
     trusts_script: bool = False,
     texts: Mapping[str, bytes] | None = None,
     enough_s: float = ENOUGH_S,
+    is_decided: Callable[[Path], bool] = lambda recording: True,
 ) -> Observed:
     """Run a script without harm to anything, until enough was seen, it ends, or stands still.
 
@@ -67,6 +70,7 @@ def observe(
         trusts_script: run it also where only Python guards the user's files.
         texts: edited files, by their paths.
         enough_s: seconds of training after which enough was seen, if there were steps enough.
+        is_decided: tells whether what was recorded so far says what the script suffers from.
 
     Raises:
         FixError: it cannot be tried safely.
@@ -75,7 +79,8 @@ def observe(
     with started(target, folder, cwd=cwd, texts=texts, trusts_script=trusts_script) as trial:
         place = Place(trial.recording, trial.recording, run_facts(target, cwd))
         place.note()
-        first_s = _watch(trial, place, tell, enough_s)
+        is_enough = _Enough(enough_s, is_decided)
+        first_s = _watch(trial, place, tell, is_enough)
         failure = trial.failure() or _silence(place)
         exit_code = trial.keeper.poll()
         place.note(exit_code=exit_code, confinement=trial.confinement)
@@ -96,7 +101,7 @@ def _silence(place: Place) -> str:
 
 
 def _watch(
-    trial: Trial, place: Place, tell: Callable[[str], None], enough_s: float
+    trial: Trial, place: Place, tell: Callable[[str], None], is_enough: _Enough
 ) -> float | None:
     """Wait until enough was seen; return when the first step was."""
     began_s, first_s = time.monotonic(), None
@@ -118,10 +123,29 @@ def _watch(
             first_s = now_s
         if trial.check_memory(limit) or (first_s is None and now_s - began_s > PATIENCE_S):
             break
-        if first_s is not None and _is_enough(now_s - first_s, steps, enough_s):
+        if first_s is not None and is_enough.by(trial, now_s - first_s, steps):
             break
     return first_s if first_s is not None or not trial.steps() else time.monotonic()
 
 
-def _is_enough(seconds: float, steps: int, enough_s: float) -> bool:
-    return (seconds > enough_s and steps >= ENOUGH_STEPS) or seconds > LONGEST_S
+@dataclass
+class _Enough:
+    """Tells when enough was seen: some seconds, some steps, and steps that say something.
+
+    Args:
+        seconds: of training, at least.
+        is_decided: looks at what was recorded so far.
+        look_s: when that is looked at next.
+    """
+
+    seconds: float
+    is_decided: Callable[[Path], bool]
+    look_s: float = 0.0
+
+    def by(self, trial: Trial, seconds: float, steps: int) -> bool:
+        """Tell whether so many seconds and steps are enough."""
+        is_seen = (seconds > self.seconds and steps >= ENOUGH_STEPS) or seconds > LONGEST_S
+        if not is_seen or seconds < self.look_s:
+            return False
+        self.look_s = seconds + LOOK_S
+        return seconds > UNDECIDED_S or self.is_decided(trial.recording)

@@ -125,14 +125,14 @@ def is_container(root: Path = Path("/")) -> bool:
 
 
 @dataclass(frozen=True)
-class UnusedReason:
-    """Why a framework leaves an accelerator alone, and what to type."""
+class DeviceProblem:
+    """Why a framework leaves an accelerator alone or uses it badly, and what to type."""
 
     what: str
     advice: str
 
 
-def unused_reason(facts: Facts) -> UnusedReason:
+def unused_reason(facts: Facts) -> DeviceProblem:
     """Return why TensorFlow does not use the accelerators of a machine that has some.
 
     Args:
@@ -140,7 +140,7 @@ def unused_reason(facts: Facts) -> UnusedReason:
     """
     visible = facts.get("cuda_visible_devices")
     if isinstance(visible, str) and visible.strip() in ("", "-1", "NoDevFiles"):
-        return UnusedReason(
+        return DeviceProblem(
             f"CUDA_VISIBLE_DEVICES is {visible!r}, which hides every GPU",
             "Start the script without it: env -u CUDA_VISIBLE_DEVICES python …",
         )
@@ -151,116 +151,125 @@ def unused_reason(facts: Facts) -> UnusedReason:
     version = facts.get("tensorflow_version") or ""
     if not facts.get("tensorflow_cuda_build"):
         build = "for AMD's GPUs" if facts.get("tensorflow_rocm_build") else "for the CPU only"
-        return UnusedReason(
+        return DeviceProblem(
             f"the installed TensorFlow {version} is built {build}",
             f"Install the build with CUDA: pip install 'tensorflow[and-cuda]=={version}'",
         )
     return _driver_reason(facts) or _build_reason(facts) or _unknown_reason(visible)
 
 
-def _other_vendor(facts: Facts, name: str) -> UnusedReason:
+def _other_vendor(facts: Facts, name: str) -> DeviceProblem:
     if name.startswith("AMD") and not facts.get("tensorflow_rocm_build"):
-        return UnusedReason(
+        return DeviceProblem(
             f"the installed TensorFlow {facts.get('tensorflow_version') or ''} is not built for"
             " AMD's GPUs",
             "Install ROCm and the build for it: pip install tensorflow-rocm",
         )
     if name.startswith("AMD"):
-        return UnusedReason(
+        return DeviceProblem(
             "TensorFlow is built for AMD's GPUs but cannot open the card: driver or permission",
             "See which cards ROCm sees: rocminfo",
         )
-    return UnusedReason(
+    return DeviceProblem(
         "TensorFlow itself does not use Intel's cards; a plug-in of Intel does",
         "pip install intel-extension-for-tensorflow[xpu]  # for the versions that it knows",
     )
 
 
-def _driver_reason(facts: Facts) -> UnusedReason | None:
+def _driver_reason(facts: Facts) -> DeviceProblem | None:
     """Return what is wrong below the framework; None where nothing is, or nothing is known."""
     around = facts.get("surroundings") or {}
     nvidia = facts.get("nvidia") or {}
     if around.get("is_wsl"):
         if not around.get("has_dxg"):
-            return UnusedReason(
+            return DeviceProblem(
                 "WSL gives this Linux no GPU (/dev/dxg is missing)",
                 "In PowerShell: wsl --update, then wsl --set-version DISTRIBUTION 2",
             )
     elif around and not _devices(facts):
         if around.get("closed_files"):
-            return UnusedReason(
+            return DeviceProblem(
                 f"this user may not open /dev/{around['closed_files'][0]}",
                 'Join the group of the file: sudo usermod -aG "$(stat -c %G'
                 f' /dev/{around["closed_files"][0]})" $USER, and log in again',
             )
         if around.get("is_container") and not around.get("device_files"):
-            return UnusedReason(
+            return DeviceProblem(
                 "this container was started without the GPU (no /dev/nvidia0 in it)",
                 "Start it with: docker run --gpus all …  # needs the NVIDIA Container Toolkit",
             )
         if not around.get("has_driver"):
             other = "; nouveau is loaded in its place" if around.get("has_nouveau") else ""
-            return UnusedReason(
+            return DeviceProblem(
                 f"the NVIDIA driver is not loaded{other}",
                 "Install it and restart: sudo ubuntu-drivers install  # or your distribution's way",
             )
     if "mismatch" in str(nvidia.get("error", "")).lower():
-        return UnusedReason(
+        return DeviceProblem(
             "the NVIDIA driver was updated while it was loaded: library and kernel differ",
             "Restart the machine: sudo reboot",
         )
     return None
 
 
-def _build_reason(facts: Facts) -> UnusedReason | None:
+def _build_reason(facts: Facts) -> DeviceProblem | None:
     """Return what is wrong between driver, libraries and the build of TensorFlow."""
     nvidia, build = facts.get("nvidia") or {}, facts.get("tensorflow_build") or {}
     version = facts.get("tensorflow_version") or ""
     needs, has = _version(build.get("cuda")), tuple(nvidia.get("cuda") or ())
     if needs and len(has) == 2 and has[0] < needs[0]:
         oldest = _OLDEST_DRIVERS.get(needs[0])
-        return UnusedReason(
+        return DeviceProblem(
             f"the driver {nvidia.get('driver')} knows CUDA {has[0]}.{has[1]}, and TensorFlow"
             f" {version} needs CUDA {needs[0]}",
             f"Update the driver to {oldest} or newer" if oldest else "Update the driver",
         )
     missing = build.get("missing") or []
     if missing:
-        return UnusedReason(
+        return DeviceProblem(
             f"libraries of CUDA are missing: {', '.join(map(str, missing))}",
             f"Install them with TensorFlow: pip install 'tensorflow[and-cuda]=={version}'",
         )
     old = old_device(facts)
     if old is not None:
-        return UnusedReason(
+        return DeviceProblem(
             f"{old} is older than what TensorFlow {version} is built for",
             "Install an older TensorFlow, which is built for it: pip install 'tensorflow<2.15'",
         )
     if any(device.get("is_mig") for device in _devices(facts)):
-        return UnusedReason(
+        return DeviceProblem(
             "the GPU is cut into MIG instances, and TensorFlow found none",
             "List them, and choose one: nvidia-smi -L; CUDA_VISIBLE_DEVICES=MIG-… python …",
         )
     return None
 
 
-def _unknown_reason(visible: object) -> UnusedReason:
+def _unknown_reason(visible: object) -> DeviceProblem:
     hidden = f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible else ""
-    return UnusedReason(
+    return DeviceProblem(
         f"TensorFlow has CUDA but cannot open the GPU: driver or libraries{hidden}",
         "See why: TF_CPP_MIN_LOG_LEVEL=0 python -c 'import tensorflow as tf;"
         ' print(tf.config.list_physical_devices("GPU"))\'',
     )
 
 
-def new_device(facts: Facts) -> str | None:
-    """Return a card that is newer than every kernel of the build; None where there is none."""
+def problem_in_use(facts: Facts) -> DeviceProblem | None:
+    """Return what is not as it could be with a card that TensorFlow uses.
+
+    Args:
+        facts: as for `unused_reason`.
+    """
     built = _built_for(facts)
     for device in _devices(facts):
         capability = tuple(device.get("capability") or ())
         # Code for another minor version of the same generation runs as it is.
         if built and capability and capability[0] > max(built)[0]:
-            return _named(device)
+            return DeviceProblem(
+                f"{_named(device)} is newer than TensorFlow {facts.get('tensorflow_version')}: its"
+                " code is compiled when it first runs, which takes minutes",
+                "Install a newer TensorFlow, or keep what was compiled:"
+                " export CUDA_CACHE_MAXSIZE=4294967296",
+            )
     return None
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from quickfit import units
 from quickfit.machine.capacity import cores_in_groups, free_in_groups
-from quickfit.machine.devices import Facts, new_device, unused_reason
+from quickfit.machine.devices import Facts, problem_in_use, unused_reason
 from quickfit.machine.file_systems import file_system_of, is_remote
 
 # The shared memory that Docker gives a container unless asked for more.
@@ -142,16 +142,9 @@ def _beside_used(facts: Facts, seen: int) -> Iterator[Check]:
     if seen < len(devices) and not any(device.get("is_mig") for device in devices):
         why = f": CUDA_VISIBLE_DEVICES is {visible!r}" if visible else ""
         yield Check("GPU", State.OK, f"{seen} of {len(devices)} are used{why}")
-    new = new_device(facts)
-    if new is not None:
-        yield Check(
-            "GPU code",
-            State.WARNING,
-            f"{new} is newer than TensorFlow {facts.get('tensorflow_version')}: its code is"
-            " compiled when it first runs, which takes minutes",
-            "Install a newer TensorFlow, or keep what was compiled:"
-            " export CUDA_CACHE_MAXSIZE=4294967296",
-        )
+    problem = problem_in_use(facts)
+    if problem is not None:
+        yield Check("GPU code", State.WARNING, problem.what, problem.advice)
 
 
 # -- frameworks ---------------------------------------------------------------------------------

@@ -62,8 +62,8 @@ def _planes(events: list[Any]) -> list[Plane]:  # Any: JSON
     planes: dict[str, dict[str, Line]] = {}
     for event in events:
         if isinstance(event, dict) and event.get("ph") == "M":
-            facts = event.get("args")
-            name = str(facts.get("name", ""))[:1000] if isinstance(facts, dict) else ""
+            said = event.get("args")
+            name = str(said.get("name", ""))[:1000] if isinstance(said, dict) else ""
             if event.get("name") == "process_name":
                 names[_key(event.get("pid"))] = name
             elif event.get("name") == "thread_name":
@@ -74,8 +74,8 @@ def _planes(events: list[Any]) -> list[Plane]:  # Any: JSON
         begin_us, length_us = _number(event.get("ts")), _number(event.get("dur", 0))
         pid, tid = _key(event.get("pid")), _key(event.get("tid"))
         plane, line = names.get(pid, f"process {pid}"), threads.get((pid, tid), f"thread {tid}")
-        given = event.get("args")
-        facts = given if isinstance(given, dict) else {}
+        said = event.get("args")
+        facts: dict[str, Any] = said if isinstance(said, dict) else {}
         if event.get("cat") in _GPU_WORK:
             plane, line = f"GPU {facts.get('device', pid)}", f"Stream {facts.get('stream', tid)}"
         begin_ns = round(begin_us * 1000)

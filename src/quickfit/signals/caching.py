@@ -262,12 +262,13 @@ def epochs_of(signals: Signals) -> int:
     return max(len(seen), int(signals.loop.facts.get("epochs") or 1))
 
 
-def epoch_fits_memory(signals: Signals, line: int = 0) -> bool:
+def epoch_fits_memory(signals: Signals, line: int = 0, *, times: float = 1.0) -> bool:
     """Tell whether several epochs are trained, and the data of one certainly fits into memory.
 
     Args:
         signals: of the run.
         line: of a stage of the pipeline whose elements may be larger than those of a batch.
+        times: how many times as much as that may be kept.
     """
     facts = signals.loop.facts
     planned = facts.get("steps") or facts.get("data_batches")
@@ -276,7 +277,7 @@ def epoch_fits_memory(signals: Signals, line: int = 0) -> bool:
         return False
     sizes = [size for size in (_bytes_of_batch(signals), _bytes_at(signals, line)) if size]
     try:
-        return bool(sizes) and PYTHON_SIZE * max(sizes) * steps <= free_bytes(signals)
+        return bool(sizes) and times * PYTHON_SIZE * max(sizes) * steps <= free_bytes(signals)
     except SignalMissing:
         return False
 

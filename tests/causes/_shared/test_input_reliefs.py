@@ -188,6 +188,11 @@ def test_items_of_a_generator_that_draws_are_kept():
             id="elements of a list that it is appended to",
         ),
         pytest.param("def load", "@tf.function\ndef load", id="it has a decorator"),
+        pytest.param(
+            "            yield x",
+            "            x = np.stack([load(paths[0])[2:4]])\n            yield x",
+            id="only a part of it is used",
+        ),
     ],
 )  # fmt: skip
 def test_items_are_not_kept_where(old, new):
@@ -386,3 +391,36 @@ model.fit(make().repeat().batch(8), steps_per_epoch=80 // 8, epochs=5)
     ((one, after),) = reliefs(text)
     assert ".map(load, 4).cache().shuffle(9)" in after
     assert one.change.kind is FixClass.MAY_CHANGE_RESULTS
+
+
+SHUFFLES = """\
+class Shuffle(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        np.random.shuffle(files)
+
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(SEQUENCE.replace("Photos(paths", "Photos(files"), id="a PyDataset"),
+        pytest.param(
+            ROUND.replace("def batches(size=32)", "def batches(names, size=32)")
+            .replace("paths[i", "names[i")
+            .replace("fit(batches()", "fit(batches(files)"),
+            id="a generator",
+        ),
+        pytest.param(
+            "def make(names):\n    def rows():\n        for name in names:\n"
+            "            yield np.load(name)\n    return rows\n"
+            "ds = Dataset.from_generator(make(files), output_types=tf.int64).batch(8)\n"
+            "model.fit(ds, epochs=5)\n",
+            id="a function in a function",
+        ),
+    ],
+)
+def test_nothing_is_kept_of_what_other_code_shuffles(text):
+    head = HEAD + "files = list(paths)\n"
+    assert any(one.keeps for one, _ in reliefs(text, head=head))
+    assert not any(one.keeps for one, _ in reliefs(SHUFFLES + text, head=head))

@@ -205,7 +205,35 @@ def test_text_shows_predict_of_one_row_in_a_loop(text):
     (spot,) = spots(CAUSE, MODEL + text)
     assert "predict" in (MODEL + text).lstrip().splitlines()[spot.where.line - 1]
     assert not spot.is_hint
+
+
+ARRAYS = """
+import keras
+import numpy as np
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+for row in np.load("rows.npy"):
+    x = np.expand_dims(row, axis=0)
+    print(MODEL.predict(x, verbose=0)[0])
+"""
+
+
+def test_text_calls_the_model_where_it_is_sure():
+    (spot,) = spots(CAUSE, ARRAYS.replace("MODEL", "model"))
+    assert spot.change.kind is FixClass.EQUIVALENT
+    assert spot.change.edits[0].text == "model(x, training=False).numpy()"
+
+
+def test_text_changes_nothing_of_a_model_that_it_does_not_see():
+    body = "    for row in rows:\n        x = np.expand_dims(row, axis=0)\n"
+    text = f"{MODEL}def score(net, rows):\n{body}        yield net.predict(x, verbose=0)\n"
+    (spot,) = spots(CAUSE, text)
     assert spot.change is None
+
+
+def test_a_loop_over_a_few_is_short():
+    rows = "range(1000)"
+    text = ARRAYS.replace("MODEL", "model").replace('np.load("rows.npy")', f"sample({rows}, 6)")
+    assert spots(CAUSE, "from random import sample\n" + text.lstrip()) == []
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,17 @@ def test_a_tensor_that_is_printed_is_a_hint(shown):
             id="now and then",
         ),
         pytest.param(
+            LOOP + "        loss = train_step(x, y)\n        now = float(loss)\n"
+            "        seen.append(now)\n        mean = sum(seen) / 9\n"
+            "        if mean < 1:\n            break\n",
+            id="a mean that ends it",
+        ),
+        pytest.param(
+            LOOP + "        action = train_step(x, y)\n        move = action.numpy() > 0\n"
+            "        x, y = env.step(move)\n",
+            id="an environment that goes by it",
+        ),
+        pytest.param(
             LOOP + "        loss = train_step(x, y)\n        if step % 100:\n            continue\n"
             "        print(float(loss))\n",
             id="now and then, the other way round",

@@ -160,7 +160,10 @@ def test_the_gain_of_the_whole_training_has_its_start_in_it():
     found = replace(advice(replace(XLA, compile_s=0.0)), baseline=base)
     assert found.whole_gain == pytest.approx((7.0 + 6.4) / (7.0 + 6.4 / 1.42))
     assert found.as_json()["whole_gain"] == found.whole_gain
-    assert "Your whole training of 640 steps gets about" in repr(found)
+    low, high = found.whole_range
+    assert low < found.whole_gain < high
+    assert found.as_json()["whole_range"] == [low, high]
+    assert f"640 steps gets about {found.whole_gain:.2f}× ({low:.2f}–{high:.2f})" in repr(found)
     assert replace(found, baseline=replace(base, steps_left=None)).whole_gain is None
 
 

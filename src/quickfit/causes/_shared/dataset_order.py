@@ -7,7 +7,7 @@ import re
 
 from quickfit.code import Module, Program
 from quickfit.code.datasets import Chain, Stage, chains
-from quickfit.code.syntax import keyword_value
+from quickfit.code.syntax import argument
 from quickfit.code.values import Literal
 
 _CHECKED = re.compile(r"(^|_)(val|valid|validation|test|testing|eval|dev)(_|$|ds|set|\d)", re.I)
@@ -17,8 +17,7 @@ def reshuffles(program: Program, stage: Stage) -> bool:
     """Tell whether a stage surely gives every epoch another order."""
     if stage.name != "shuffle":
         return False
-    given = keyword_value(stage.call, "reshuffle_each_iteration")
-    given = given if given is not None else next(iter(stage.call.args[2:3]), None)
+    given = argument(stage.call, "reshuffle_each_iteration", 2)
     values = program.values(stage.module, given, stage.frame)
     is_so = all(isinstance(v, Literal) and v.value in (None, True) for v in values)
     return is_so and all(k.arg is not None for k in stage.call.keywords)

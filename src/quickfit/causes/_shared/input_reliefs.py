@@ -51,12 +51,14 @@ class Relief:
         cause: the cause that it removes.
         line: where.
         keeps: it holds all of the data in memory; else the work is spread over the cores.
+        is_of_items: what it holds is not what the batches are made of, but what comes before.
     """
 
     change: Change
     cause: str
     line: int
     keeps: bool
+    is_of_items: bool = False
 
 
 def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) -> list[Relief]:
@@ -66,7 +68,7 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
     if len(values) == 1 and isinstance(values[0], Made):
         receiver = values[0].receiver
         if values[0].maker == "generator" and receiver and isinstance(receiver[0], Routine):
-            return list(_of_generator(pure, program, receiver[0]))
+            return list(_of_generator(pure, program, receiver[0], values[0]))
     if len(values) == 1 and isinstance(values[0], Instance):
         if PYDATASET not in program.ancestors(values[0]):
             return []
@@ -80,7 +82,9 @@ def reliefs_of(program: Program, module: Module, data: ast.expr, *, cores: int) 
 # -- a generator given to `fit` -----------------------------------------------------------------
 
 
-def _of_generator(pure: Purity, program: Program, routine: Routine) -> Iterator[Relief]:
+def _of_generator(pure: Purity, program: Program, routine: Routine, made: Made) -> Iterator[Relief]:
+    if not pure.stays(routine.module, routine.node, (made.module, made.call)):
+        return
     kept = kept_batches(pure, routine.module, routine.node)
     if kept is not None:
         yield Relief(kept, "py-generator-input", routine.node.lineno, keeps=True)
@@ -172,12 +176,13 @@ def _of_pydataset(
     item = made[0] if len(made) == 1 else None
     if not isinstance(item, Routine):
         return
-    is_pure = pure.is_pure(item.module, item.node)
+    stays = pure.stays(item.module, item.node, (given.module, given.call))
+    is_pure = stays and pure.is_pure(item.module, item.node)
     if is_pure and _is_only_trained_with(module, data):
         change = _remembered(item.module, item.node, "the batches")
         if change is not None:
             yield Relief(change, "py-generator-input", item.node.lineno, keeps=True)
-    elif not is_pure:
+    elif stays and not is_pure:
         yield from _of_functions(pure, program, item)
     spread = _spread(module, data, cores, is_same=is_pure)
     if spread is not None:
@@ -206,11 +211,8 @@ def _spread(module: Module, data: ast.expr, cores: int, *, is_same: bool) -> Rel
     statement = _made_by(module, data)
     if statement is None or cores < 2 or not isinstance(data, ast.Name):
         return None
-    if any(
-        isinstance(n, ast.keyword | ast.Attribute)
-        and "workers" in (getattr(n, "arg", ""), getattr(n, "attr", ""))
-        for n in ast.walk(module.tree)
-    ):
+    said = [keyword.arg for keyword in module.all(ast.keyword)]
+    if "workers" in (*said, *(node.attr for node in module.all(ast.Attribute))):
         return None
     edit = module.insert_after(statement, f"{data.id}.workers = {cores}")
     if edit is None:
@@ -254,7 +256,8 @@ def _of_functions(pure: Purity, program: Program, entry: Routine) -> Iterator[Re
     for module, function in _worthwhile(pure, program, entry, 3):
         change = _remembered(module, function, f"what `{function.name}` gives")
         if change is not None:
-            yield Relief(change, "py-generator-input", function.lineno, keeps=True)
+            line = function.lineno
+            yield Relief(change, "py-generator-input", line, keeps=True, is_of_items=True)
 
 
 def _worthwhile(
@@ -394,6 +397,8 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
             parts = value.elts if isinstance(value, ast.Tuple) else [value]
             if any(part and reads(part) & views and not is_fresh(part) for part in parts):
                 return False  # who gets it may write into it
+        if isinstance(node, ast.Subscript) and _is_part(node) and reads(node.value) & views:
+            return False  # most of what is kept may not be in the batches
         if not isinstance(node, ast.Call):
             continue
         method = node.func if isinstance(node.func, ast.Attribute) else None
@@ -407,11 +412,18 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
     return True
 
 
+def _is_part(node: ast.Subscript) -> bool:
+    """Tell whether less is taken than there is: `image[a:b]`, not `image[:, ::-1]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    return any(part.lower is not None or part.upper is not None for part in slices)
+
+
 _COPYING = frozenset(
     (
-        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32", "len"),
-        *("vstack", "hstack", "mean", "std", "sum", "max", "min", "constant", "clip", "pad", "dot"),
-        *("convert_to_tensor", "float", "int", "flip", "fliplr", "flipud", "rot90", "transpose"),
+        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32"),
+        *("vstack", "hstack", "constant", "clip"),
+        *("convert_to_tensor", "flip", "fliplr", "flipud", "rot90", "transpose"),
     )
 )
 
@@ -510,6 +522,9 @@ def kept_elements(
                 given = argument(step.call, "predicate", 0)
             called = program.only(module, given) if given is not None else None
             if not isinstance(called, Routine) or not pure.is_pure(called.module, called.node):
+                break
+            is_python = step.name == "from_generator"
+            if is_python and not pure.stays(called.module, called.node, (module, step.call)):
                 break
             steady.add(step.line)
             last = place if does_work(program, called) or step.name != "map" else last

@@ -20,13 +20,11 @@ Use instead:
         image = tf.image.random_contrast(image, 0.8, 1.2)
         return image, label
 
-Or, with an accelerator:
-    # the random layers are part of the model and run where it runs
-    layers = [keras.layers.RandomRotation(0.1), keras.layers.RandomZoom(0.2)]
-    model = keras.Sequential([*layers, model])
-
 Fix class: may change results. A small image that is turned differs a little from a turned image
 that is made small, and fewer or other operations train a little differently.
+
+Random layers in the model (`keras.layers.RandomRotation`) run on its device instead. That may be
+faster or slower, and nothing in a run tells which: measure a step with them before keeping them.
 
 When it is wrong: a map that decodes too may spend its time on that; it is only reported here when
 decoding so many pixels cannot take so long. A map on one thread beside idle cores is
@@ -59,9 +57,8 @@ if TYPE_CHECKING:
 MIN_WORK_SHARE = 0.50
 # Below this share of the cores in use, something else than work holds the input up.
 MIN_BUSY_SHARE = 0.70
-# What is left of the work: on smaller images or with cheaper operations; on an accelerator, only
-# the way there.
-LEFT, LEFT_MOVED = (0.75, 0.4, 0.1), (0.2, 0.1, 0.0)
+# What is left of the work on smaller images or with cheaper operations.
+LEFT = (0.75, 0.4, 0.1)
 
 
 def detect(signals: Signals) -> Finding | None:
@@ -109,29 +106,18 @@ def detect(signals: Signals) -> Finding | None:
 
 def _gain(found: Augmenting, signals: Signals) -> Gain:
     work = signals.work
-    left = LEFT if work.is_shared else LEFT_MOVED
     after = []
-    for part, faster, cores in zip(left, work.with_relief(), work.cores_after(), strict=True):
+    for part, faster, cores in zip(LEFT, work.with_relief(), work.cores_after(), strict=True):
         cpu_s = max(work.input_cpu_s - found.work_s * (1 - part), 0.0)
         after.append(
             predicted_step_s(faster, input_s=cpu_s / cores, input_cpu_s=cpu_s, cores=cores)
         )
-    basis = (
-        f"between {left[2]:.0%} and {left[0]:.0%} of the work is left, by what replaces it"
-        if work.is_shared
-        else "the random changes run on the accelerator"
-    )
+    basis = f"between {LEFT[2]:.0%} and {LEFT[0]:.0%} of the work is left, by what replaces it"
     return gain(work.step_s, (after[0], after[1], after[2]), basis)
 
 
 def fix(finding: Finding, signals: Signals) -> Fix | None:
-    """Show the cheaper order, or where the random layers run faster."""
-    if signals.has_accelerator:
-        return Fix(
-            title="Make the random changes a part of the model",
-            kind=FixClass.MAY_CHANGE_RESULTS,
-            example=example(__doc__ or "", "Or, with an accelerator"),
-        )
+    """Show the cheaper order."""
     shown = Fix(
         title="Make the images small first; then fewer and cheaper random changes",
         kind=FixClass.MAY_CHANGE_RESULTS,

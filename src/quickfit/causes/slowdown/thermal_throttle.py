@@ -18,7 +18,7 @@ or another machine. A lower load (a smaller batch) only spreads the heat.
 
 When it is wrong: a governor that saves power lowers the clock of a core that has nothing to do;
 so it counts only where steps get slower, too. Virtual machines and containers often do not show
-the clock; then this is not checked. Readings of a GPU's clock are not recorded yet.
+the clock; then this is not checked. The clock of a GPU is `gpu-throttled`.
 """
 
 from __future__ import annotations

@@ -120,9 +120,11 @@ def _advised_lines(advice: Advice) -> Iterator[str]:
     yield f"Advised: {chosen.name}: {gain_text(chosen.gain)} as many samples per second"
     whole, base = advice.whole_gain, advice.baseline
     if whole is not None and base.start_s is not None and base.steps_left is not None:
+        ends = advice.whole_range
+        between = f" ({ends[0]:.2f}–{ends[1]:.2f})" if ends else ""
         yield (
             f"Your whole training of {units.count(base.steps_left)} steps gets about {whole:.2f}×"
-            f" as fast: its start of {units.seconds(base.start_s)} stays."
+            f"{between} as fast: its start of {units.seconds(base.start_s)} stays."
         )
     if not advice.patch:
         yield "Put this into your script:"

@@ -162,13 +162,24 @@ class Advice:
 
         A change makes steps faster, and nothing that comes before the first of them.
         """
-        base, row = self.baseline, self.chosen
-        if row is None or row.gain is None or not base.start_s or not base.step_s:
+        gain = self.chosen.gain if self.chosen else None
+        return self._whole_of(gain.mean) if gain is not None else None
+
+    @property
+    def whole_range(self) -> tuple[float, float] | None:
+        """What the interval of the gain means for the whole training; None where not known."""
+        gain = self.chosen.gain if self.chosen else None
+        if gain is None or not gain.is_known:
             return None
-        if not base.steps_left:
+        low, high = self._whole_of(gain.low), self._whole_of(gain.high)
+        return (low, high) if low is not None and high is not None else None
+
+    def _whole_of(self, gain: float) -> float | None:
+        base, row = self.baseline, self.chosen
+        if row is None or not base.start_s or not base.step_s or not base.steps_left:
             return None
         steps_s = base.steps_left * base.step_s
-        after_s = base.start_s + (row.compile_s or 0.0) + steps_s / row.gain.mean
+        after_s = base.start_s + (row.compile_s or 0.0) + steps_s / gain
         return (base.start_s + steps_s) / after_s
 
     def __repr__(self) -> str:
@@ -188,6 +199,7 @@ class Advice:
             "lines": list(self.lines),
             "remarks": list(self.remarks),
             "whole_gain": finite_number(self.whole_gain),
+            "whole_range": self.whole_range and list(self.whole_range),
             "patch": self.patch,
             "is_input_bound": self.is_input_bound,
             "input_gain": finite_number(self.input_gain),

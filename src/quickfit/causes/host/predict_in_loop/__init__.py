@@ -32,10 +32,10 @@ from collections.abc import Iterator
 
 from quickfit.causes._cause import Cause
 from quickfit.causes._shared.keras_objects import is_one_row
-from quickfit.causes.host.predict_in_loop.edit import predictions
+from quickfit.causes.host.predict_in_loop.edit import call_itself, predictions
 from quickfit.code import Module, Program
 from quickfit.code.conditions import draws, is_for_tests, never_runs, shows_live, waits_for_someone
-from quickfit.code.keras_models import model_of
+from quickfit.code.keras_models import is_model, model_of
 from quickfit.code.loops import (
     Turns,
     is_given_new_in_turn,
@@ -129,6 +129,7 @@ def scan(module: Module, program: Program) -> Iterator[Spotted]:
             f"at line {loop.line}: every call sets up a data pipeline of its own",
             effect=Effect.SLOW,
             related=((loop.module.span(loop.loop), "the loop"),) if loop.calls else (),
+            change=call_itself(module, call, program) if is_model(program, module, model) else None,
             # A camera gives as many pictures as it does, and the calls may keep up.
             is_hint=any(shows_live(each.loop) for each in around),
         )

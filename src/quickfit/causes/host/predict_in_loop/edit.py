@@ -42,6 +42,13 @@ def predictions(module: Module, line: int, program: Program) -> list[Change]:
     return [change for change in (at_once, compiled, direct) if change is not None]
 
 
+def call_itself(module: Module, call: ast.Call, program: Program) -> Change | None:
+    """Return the edit that calls the model in the place of one `predict`; None in any doubt."""
+    if not _is_plain(call) or not has_one_output(program):
+        return None
+    return _direct(module, [call], program)
+
+
 def _others(module: Module, call: ast.Call) -> list[ast.Call]:
     """Return the other calls of `predict` in the outermost loop around one."""
     loop = _outermost(module, call)

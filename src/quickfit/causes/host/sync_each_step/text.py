@@ -187,7 +187,8 @@ def _derived(loop: ast.AST, names: set[str]) -> set[str]:
         for node in assigned:
             if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(node.value)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+                stored = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+                found |= {n.id for n in stored if isinstance(n.ctx, ast.Store)}
         for call in collected:
             if any(
                 isinstance(n, ast.Name) and n.id in found for a in call.args for n in ast.walk(a)
