@@ -256,5 +256,5 @@ def test_the_files_of_the_page_are_installed():
     root = Path(__file__).parents[2]
     data = tomllib.loads((root / "pyproject.toml").read_text())
     files = data["tool"]["setuptools"]["package-data"]["quickfit"]
-    assert {"report/page/*.css", "report/page/page.js"} <= set(files)
+    assert {"report/page/*.css", "report/page/*.js"} <= set(files)
     assert all((root / "src/quickfit" / name).exists() for name in files if "*" not in name)
