@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,15 +47,22 @@ def pace_of(recording: Recording) -> Pace | None:
     progress = progress_of(recording)
     if progress is None:
         return None
-    marks = progress.warm_steps()
+    pace = pace_of_marks(progress.warm_steps())
+    if pace is None:
+        return None
+    size = progress.epoch_steps or progress.planned_steps
+    return dataclasses.replace(pace, others=_others(recording, progress), epoch_steps=size)
+
+
+def pace_of_marks(marks: Sequence[tuple[float, float]]) -> Pace | None:
+    """Return the pace of steps by when they ended and how many were done by then."""
     if len(marks) < FEWEST_STRETCHES + 1:
         return None
     span_s, done = marks[-1][0] - marks[0][0], marks[-1][1] - marks[0][1]
     if span_s <= 0 or done <= 0:
         return None
     half = mean_doubt([s / d for s, d in _stretches(marks)])
-    size = progress.epoch_steps or progress.planned_steps
-    return Pace(round(done), span_s / done, half, _others(recording, progress), size)
+    return Pace(round(done), span_s / done, half, others=0.0, epoch_steps=0.0)
 
 
 def _stretches(marks: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

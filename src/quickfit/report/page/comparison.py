@@ -85,7 +85,7 @@ def _nodes(comparison: Comparison) -> Html:
                 join(state, " ", place_of(node.where)),
             )
         )
-    titles = ("part", "before", "after", "", "change, 95 %", "line")
+    titles = ("part", "before", "after", "", "change, 95 %", "")
     return table_of(titles, rows, label="The parts of both accounts")
 
 

@@ -132,7 +132,7 @@
     if (name === shown) return;
     shown = name;
     waiting = null;
-    page.replaceChildren();
+    page.replaceChildren(make("p", "The recording is being read.", "hint"));
     sources.clear();
   });
   events.addEventListener("bye", ({ data }) => {
