@@ -11,18 +11,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from quickfit import units
 from quickfit.recording import folder as folders
 from quickfit.recording.schema import PROCESS_SUFFIX, RUN_FILE, RUN_SUFFIX
 from quickfit.report import text
 
-# A process that began this much later than its recording was last written to is another one that
-# was given the same number.
-SAME_PROCESS_S = 5.0
-# A run whose files still grow goes on, whatever the process table of this machine says of it.
-GROWING_S = 5.0
 # Between the folder of a run and the number of its process lies the start of Python.
 START_S = 30.0
 
@@ -122,7 +115,10 @@ def _state(
     if not pids and age_s < START_S:
         return RunState.STARTING, "starting"
     changed_at = time.time() - since_change_s
-    if since_change_s > GROWING_S and not any(_is_alive(pid, changed_at) for pid in pids):
+    # A run whose files still grow goes on, whatever the process table of this machine says of it.
+    if since_change_s > folders.WRITES_EVERY_S and not any(
+        folders.is_alive(pid, changed_at) for pid in pids
+    ):
         return RunState.GONE, "no longer running: it was killed, or its machine went down"
     if not folders.process_files(folder):
         return RunState.STARTING, "starting"
@@ -146,15 +142,6 @@ def _pids(folder: Path, facts: dict[str, Any]) -> list[int]:
         return [pid]
     names = [file.name.removesuffix(PROCESS_SUFFIX) for file in folders.process_files(folder)]
     return [int(name) for name in names if name.isascii() and name.isdigit() and len(name) < 10]
-
-
-def _is_alive(pid: int, changed_at: float) -> bool:
-    try:
-        process = psutil.Process(pid)
-        is_same = process.create_time() <= changed_at + SAME_PROCESS_S
-        return is_same and process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.Error, ValueError, OverflowError):
-        return False
 
 
 def size_stamp(folder: Path) -> tuple[int, ...]:

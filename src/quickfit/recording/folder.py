@@ -187,14 +187,19 @@ def is_gone(folder: Path, pid: object) -> bool:
 
     Nothing was written for a while, and no process of that number is as old as the recording.
     """
-    import psutil
-
     stamps = [file.stat().st_mtime for file in process_files(folder) if file.exists()]
     if not isinstance(pid, int) or not stamps or time.time() - max(stamps) < WRITES_EVERY_S:
         return False
+    return not is_alive(pid, max(stamps))
+
+
+def is_alive(pid: int, changed_at: float) -> bool:
+    """Tell whether a process lives that may have written what changed at a time."""
+    import psutil
+
     try:
         process = psutil.Process(pid)
-        is_same = process.create_time() <= max(stamps) + WRITES_EVERY_S
-        return not is_same or process.status() == psutil.STATUS_ZOMBIE
+        is_same = process.create_time() <= changed_at + WRITES_EVERY_S
+        return is_same and process.status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, ValueError, OverflowError):
-        return True
+        return False
