@@ -16,8 +16,9 @@ from quickfit.signals.drift_series import others_s
 
 # Steps are merged into stretches: what disturbs a step disturbs its neighbours too.
 MOST_STRETCHES, STRETCH_STEPS, FEWEST_STRETCHES = 16, 6, 3
-# The same script, run again later on the same quiet machine, differs by this much (one standard
-# deviation, as a share): `benchmarks/compare.py` measures it. No spread within a run shows it.
+# Taken for how much the same script differs when it is run again later on the same quiet machine
+# (one standard deviation, as a share): no spread within a run shows it. An assumption, which
+# `benchmarks/compare.py --record` is there to measure.
 RUN_SPREAD = 0.03
 # Others that use less of a core do not show.
 MIN_OTHERS = 0.1
