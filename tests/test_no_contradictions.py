@@ -53,7 +53,7 @@ def contradictions(recording, diagnosis):
 def gain_contradictions(findings):
     """Yield who is promised to leave less of a loop than another cause takes of it."""
     for one, other in itertools.permutations(findings, 2):
-        if one.loop == other.loop and 1 / one.gain.likely < 0.95 * other.cost_share:
+        if one.loop == other.loop and 1 / one.gain.likely < 0.6 * other.cost_share:
             yield f"{one.cause} gains {one.gain.likely:.1f}, {other.cause} keeps {other.cost_share}"
 
 

@@ -16,6 +16,8 @@ MOST_RELIEF = 0.2
 # What it likely takes, on the way from there to now in powers: up to 0.45 in nine of twelve runs
 # with a cache that was read (decision 0025). An input in Python also holds the lock.
 LIKELY_STRETCH, LIKELY_WITH_LOCK = 0.25, 0.5
+# What callbacks and saves take, likely and at best, without an input beside them that holds the lock.
+LIKELY_BESIDE, LEAST_BESIDE = 0.65, 0.3
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,11 @@ class Work:
         least_s = min(max(least_s, MOST_RELIEF * self.compute_s), self.compute_s)
         power = LIKELY_WITH_LOCK if self.holds_lock else LIKELY_STRETCH
         likely_s = least_s ** (1 - power) * self.compute_s**power
+        likely, least = (LIKELY_BESIDE, LEAST_BESIDE) if self.holds_lock else (1.0, 1.0)
         return (
             self,
-            dataclasses.replace(self, alone_s=likely_s),
-            dataclasses.replace(self, alone_s=least_s),
+            dataclasses.replace(self, alone_s=likely_s, beside_s=likely * self.beside_s),
+            dataclasses.replace(self, alone_s=least_s, beside_s=least * self.beside_s),
         )
 
     def compute_beside(self, input_cpu_s: float) -> float:
