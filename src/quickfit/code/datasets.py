@@ -507,7 +507,7 @@ def asks_length(module: Module, name: ast.Name) -> bool:
 
 
 _DIRECTORY_READERS = ("image_dataset_from_directory", "text_dataset_from_directory")
-_RANDOM_WORDS = ("shuffle", "random", "sample_from_datasets")
+_RANDOM_WORDS = ("shuffle", "random", "sample_from_datasets", "list_files")
 
 
 def is_surely_dataset(module: Module, value: ast.expr, depth: int = 0) -> bool:

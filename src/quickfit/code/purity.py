@@ -20,10 +20,11 @@ from quickfit.code.scopes import (
     loops_around,
     parameters,
     scope_of,
+    value_of,
     writes,
 )
 from quickfit.code.syntax import FUNCTIONS, Def, Function, argument, called_name, name_of
-from quickfit.code.values import Class, External, File, Routine
+from quickfit.code.values import Class, External, File, Instance, Routine
 
 # Libraries whose functions give the same for the same arguments, but for those below.
 _STEADY = frozenset(
@@ -68,7 +69,7 @@ _UNSTEADY = frozenset(
         *("fill_diagonal", "put_along_axis", "open_memmap", "count", "cycle", "tee", "seed"),
         *("to_csv", "to_pickle", "to_parquet", "mimsave", "effect_noise", "DictWriter"),
         *("unlink", "mkdir", "rmdir", "rename", "touch", "write_text", "write_bytes", "cwd"),
-        *("getctime", "getatime", "getmtime", "stat", "ImageGrab"),
+        *("kmeans", "kmeans2", "at", "environ", "getctime", "getatime", "getmtime", "stat", "ImageGrab"),
     )
 )  # fmt: skip
 # Methods that change the object they are called of.
@@ -93,6 +94,7 @@ _WRITING = frozenset(
         *("binomial", "poisson", "beta", "exponential", "bytes", "getrandbits", "randrange"),
         *("log", "info", "debug", "warning", "put", "get_nowait", "acquire", "release", "wait"),
         *("fit", "fit_transform", "train", "augment", "random_transform", "step", "reset", "next"),
+        *("glob", "rglob", "iterdir", "iglob", "scandir", "listdir", "walk"),
         *("execute", "commit", "recv", "send", "request", "urlopen", "emit", "callback", "render"),
     )
 )  # fmt: skip
@@ -119,7 +121,12 @@ IMAGE_METHODS = frozenset(
     ("convert", "resize", "crop", "rotate", "filter", "point", "transpose", "load", "quantize")
 )
 # What they give is used up by the first who reads it.
-_USED_UP = frozenset(("open", "iter", "zip", "map", "filter", "enumerate", "reversed", "finditer"))
+_USED_UP = frozenset(
+    (
+        *("open", "iter", "zip", "map", "filter", "enumerate", "reversed", "finditer", "reader"),
+        *("DictReader", "chain", "islice", "cycle", "from_iterable", "iterrows", "itertuples"),
+    )
+)
 # They call a function of Python.
 _CALLING = frozenset(("tensorflow.numpy_function", "tensorflow.py_function"))
 MAX_DEPTH = 6
@@ -155,11 +162,13 @@ class Purity:
         free = _free(function, nodes, own)
         fixed = imports_or_defines(module) | set(dir(builtins))
         # What shares memory with data from outside, by some assignment here, is not its own either.
-        outer = _sharing(function, free - fixed, imports_or_defines(module))
+        outer = self._outer(module, function, (free - fixed) | _given_to_inner(nodes), nodes, depth)
         if written_names(nodes) & (outer | free):
             return False
         calls = [n for n in nodes if isinstance(n, ast.Call)]
         if not all(self._is_steady_call(module, call, function, outer, depth) for call in calls):
+            return False
+        if not all(self._may_be_run(module, node, depth) for node in nodes):
             return False
         return self._reads_what_stays(module, function, nodes, own)
 
@@ -168,9 +177,10 @@ class Purity:
     def _is_steady_call(
         self, module: Module, call: ast.Call, function: Function, outer: set[str], depth: int
     ) -> bool:
-        method = self._own_method(module, call)
-        if method is not None:
-            return self.is_pure(module, method, depth - 1)
+        if isinstance(call.func, ast.Attribute) and name_of(call.func.value) == "self":
+            return self._is_steady_method(call.func.attr, depth)
+        if self._is_file_written_later(module, call):
+            return False
         values = self._program.values(module, call.func)
         known = [v for v in values if isinstance(v, External | Routine | Class | File)]
         if known:
@@ -184,12 +194,127 @@ class Purity:
         name, root = call.func.attr, _root(call.func.value)
         if name in _WRITING or _is_in_place(call, outer):
             return False
-        if root is None or root.id not in outer:
+        if not _shared_by(call.func.value, imports_or_defines(module)) & outer:
             return True
         if name == "get":  # of a dictionary; a queue gives another item each time
             return bool(call.args) and not isinstance(getattr(call.args[0], "value", ""), bool)
-        is_given = root.id in parameters(function) and root.id != "self"
+        first = parameters(function)[:1]
+        is_given = root is not None and [root.id] == first and root.id != "self"
         return name in READING_METHODS or (is_given and name in IMAGE_METHODS)
+
+    def _is_steady_method(self, name: str, depth: int) -> bool:
+        """Tell whether `self.name(...)` is steady, whichever class of the program it means."""
+        modules = list(self._program.modules())
+        if any(n.attr == name and _is_stored(n) for m in modules for n in m.all(ast.Attribute)):
+            return False
+        found = [(m, one) for m in modules for one in _methods(m) if one.name == name]
+        return bool(found) and all(self.is_pure(m, one, depth - 1) for m, one in found)
+
+    def _outer(
+        self, module: Module, function: Function, names: set[str], nodes: list[ast.AST], depth: int
+    ) -> set[str]:
+        """Return the names of what was there before, and of functions that give such a thing."""
+        calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+        giving = {f.id for f in calls if self._gives_outer(self._program.only(module, f), depth)}
+        return _sharing(function, names | giving, imports_or_defines(module))
+
+    def _gives_outer(self, value: object, depth: int) -> bool:
+        """Tell whether a function gives something that it did not make, nor was given."""
+        if not isinstance(value, Routine) or isinstance(value.node, ast.Lambda):
+            return False
+        if depth == 0:
+            return True
+        module, function = value.module, value.node
+        nodes = [node for part in function.body for node in (part, *_inner(part))]
+        own = {name for node in nodes for name in _bound(node)} | set(parameters(function))
+        libraries = imports_or_defines(module)
+        names = _free(function, nodes, own) - own - libraries - set(dir(builtins))
+        outer = self._outer(module, function, names, nodes, depth - 1)
+        returned = [n.value for n in nodes if isinstance(n, ast.Return) and n.value]
+        return any(_shared_by(part, libraries) & outer for part in returned)
+
+    def _may_be_run(self, module: Module, node: ast.AST, depth: int) -> bool:
+        """Tell whether what a node runs without calling it is steady.
+
+        It hands a function on, or takes elements of an object that makes them.
+        """
+        if isinstance(node, ast.Subscript | ast.For | ast.comprehension):
+            return self._are_elements_steady(
+                module, node.value if isinstance(node, ast.Subscript) else node.iter, depth
+            )
+        parent = module.parent(node)
+        if not isinstance(node, ast.Name | ast.Attribute) or isinstance(parent, ast.Attribute):
+            return True
+        if isinstance(parent, ast.Call) and parent.func is node:
+            return True
+        if isinstance(node, ast.Attribute):
+            if node.attr in _WRITING and isinstance(parent, ast.Call | ast.keyword):
+                return False
+            if name_of(node.value) == "self" and any(
+                one.name == node.attr and not one.decorator_list
+                for other in self._program.modules()
+                for one in _methods(other)
+            ):
+                return self._is_steady_method(node.attr, depth)
+        for value in self._program.values(module, node) if not _is_stored(node) else ():
+            if isinstance(value, Routine) and not self.is_pure(value.module, value.node, depth - 1):
+                return False
+            if isinstance(value, External) and not _may_be_handed_on(value.name):
+                return False
+        return True
+
+    def _are_elements_steady(self, module: Module, node: ast.expr, depth: int) -> bool:
+        made = {v.made for v in self._program.values(module, node) if isinstance(v, Instance)}
+        for other in self._program.modules():
+            for method in _methods(other):
+                if method.name not in ("__getitem__", "__iter__", "__next__"):
+                    continue
+                owner = other.parent(method)
+                assert isinstance(owner, ast.ClassDef)
+                # Of what is not known it may be a part, but for what is trained with.
+                is_meant = Class(owner, other) in made
+                is_data = any(
+                    "Dataset" in name_of(b) or "Sequence" in name_of(b) for b in owner.bases
+                )
+                is_asked = is_meant or not (is_data or module.is_in(node, owner))
+                if is_asked and not self.is_pure(other, method, depth - 1):
+                    return False
+        return True
+
+    def _is_file_written_later(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether the program may write, while it trains, what a call reads from a file."""
+        kind = next((k for k, names in _READERS.items() if called_name(call) in names), None)
+        is_image = isinstance(call.func, ast.Attribute) and name_of(call.func.value) == "Image"
+        kind = "image" if is_image and kind == "text" else kind
+        if kind is None:
+            return False
+        read = {n.value for arg in call.args for n in ast.walk(arg) if isinstance(n, ast.Constant)}
+        for other in self._program.modules():
+            for one in other.calls(*_WRITERS[kind]):
+                named = {n.value for n in ast.walk(one) if isinstance(n, ast.Constant)}
+                texts = {t for t in named if isinstance(t, str) and "." in t}
+                is_writing = called_name(one) != "open" or not _only_reads(one)
+                # Who writes a file of one name writes none that is found by a listing.
+                is_other = bool(texts) and not texts & read
+                if is_writing and not is_other and not self._is_beside(other, one, MAX_DEPTH):
+                    return True
+        return False
+
+    def _is_beside(self, module: Module, node: ast.AST, depth: int) -> bool:
+        """Tell whether code runs before or after all training, in a function perhaps."""
+        function = module.function(node)
+        line = getattr(node, "lineno", 0)
+        trainings = [c for c in module.calls(*_TRAINING) if module.function(c) is function]
+        if len({call.lineno < line for call in trainings}) == 2:
+            return False
+        if any(_trains(loop) for loop in loops_around(module, node)):
+            return False
+        if function is None:
+            return True
+        if depth == 0 or isinstance(module.parent(function), ast.ClassDef):
+            return False
+        callers = self._program.resolver.callers(module, function)
+        return bool(callers) and all(self._is_beside(*caller, depth - 1) for caller in callers)
 
     def _is_steady_value(self, module: Module, call: ast.Call, value: object, depth: int) -> bool:
         if isinstance(value, Routine):
@@ -201,6 +326,16 @@ class Purity:
                 called.module, called.node, depth - 1
             )
         return isinstance(value, External) and is_steady_path(value.name, call)
+
+    def is_once(self, module: Module, node: ast.AST, depth: int = MAX_DEPTH) -> bool:
+        """Tell whether code runs once, as far as the text tells."""
+        if loops_around(module, node):
+            return False
+        function = module.function(node)
+        if function is None:
+            return True
+        callers = self._program.resolver.callers(module, function) if depth else []
+        return len(callers) == 1 and self.is_once(*callers[0], depth - 1)
 
     def own_routine(self, module: Module, call: ast.Call) -> Routine | None:
         """Return the function or method of the program that a call surely calls."""
@@ -254,9 +389,13 @@ class Purity:
         for module in self._program.modules():
             for node in module.all(ast.Call, ast.Subscript, ast.AugAssign):
                 changed = _changed_by(node)
-                if not isinstance(changed, ast.Name):
+                if changed is None:
                     continue
-                if changed.id != name and not _stands_for(module, changed, name, False):
+                owner = module.around(node, ast.ClassDef)
+                if owner is not None and owner.name == called_name(call):
+                    continue  # what an object does with its own, its methods are asked for
+                is_named = isinstance(changed, ast.Name) and changed.id == name
+                if not is_named and not self._stands_for(module, changed, name, False):
                     continue
                 is_earlier = (
                     module is there
@@ -309,6 +448,8 @@ class Purity:
             and not module.is_in(node, function)
             and _is_seen_from(module, function, node)
         ]
+        if any(is_used_up(value_of(module, node)) for node in bound):
+            return False
         inner = [node for node in bound if scope_of(module, node) is not module.tree]
         if len(inner) > 1 or any(loops_around(module, node) for node in inner):
             return False
@@ -323,6 +464,8 @@ class Purity:
         """Tell whether `self.name` is set by `__init__` alone, and never changed."""
         for other in self._program.modules():
             for method in other.all(ast.FunctionDef):
+                if method.name in ("__getattr__", "__getattribute__"):
+                    return False
                 # A property is a function that is called.
                 is_called = method.name == node.attr and bool(method.decorator_list)
                 if is_called and not self.is_pure(other, method, MAX_DEPTH // 2):
@@ -333,6 +476,8 @@ class Purity:
                 maker = other.around(one, *FUNCTIONS)
                 if not isinstance(maker, Def) or maker.name != "__init__":
                     return False
+                if is_used_up(value_of(other, one)):
+                    return False
         return not self._is_changed_later(node.attr, is_attribute=True)
 
     def _is_changed_later(self, name: str, *, is_attribute: bool) -> bool:
@@ -340,13 +485,71 @@ class Purity:
         for module in self._program.modules():
             for node in module.all(ast.Call, ast.Subscript, ast.AugAssign):
                 changed = _changed_by(node)
-                if changed is None or not _stands_for(module, changed, name, is_attribute):
+                if changed is None or not self._stands_for(module, changed, name, is_attribute):
                     continue
                 maker = module.around(node, *FUNCTIONS)
                 is_making = isinstance(maker, Def) and maker.name == "__init__"
+                is_making = is_making and is_attribute
                 if not is_making and not _is_before_training(module, node):
                     return True
         return False
+
+    def _stands_for(self, module: Module, node: ast.expr, name: str, is_attribute: bool) -> bool:
+        """Tell whether a changed thing is what has a name, or an argument that was given it."""
+        if _stands_for(module, node, name, is_attribute):
+            return True
+        function = module.function(node)
+        owner = module.around(node, ast.ClassDef)
+        called = ""
+        if isinstance(node, ast.Name) and isinstance(function, Def):
+            called = function.name if node.id in parameters(function) else ""
+        elif isinstance(node, ast.Attribute) and owner is not None:
+            called = owner.name if name_of(node.value) == "self" else ""
+        return bool(called) and any(
+            _is_called(_base(part), name, is_attribute=is_attribute)
+            for other in self._program.modules()
+            for call in other.calls(called)
+            for part in (*call.args, *(k.value for k in call.keywords))
+        )
+
+
+def _methods(module: Module) -> list[ast.FunctionDef]:
+    return [f for f in module.all(ast.FunctionDef) if isinstance(module.parent(f), ast.ClassDef)]
+
+
+def _is_stored(node: ast.Name | ast.Attribute) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
+def _given_to_inner(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the parameters of functions inside: anything may be given to them."""
+    return {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def _may_be_handed_on(path: str) -> bool:
+    """Tell whether something of a library gives the same, whoever calls or reads it."""
+    parts = path.split(".")
+    if parts[0] == "builtins":
+        found = getattr(builtins, parts[-1], None)
+        return parts[-1] in _STEADY_BUILTINS or isinstance(found, type) or not callable(found)
+    if set(parts) & _UNSTEADY:
+        return False
+    if parts[0] in ("tensorflow", "keras"):
+        return not is_random_path(path)
+    return parts[0] in _STEADY or path.startswith(_STEADY_PARTS)
+
+
+# What reads files, and what writes such files.
+_READERS = {
+    "array": ("load", "fromfile", "loadtxt", "memmap", "genfromtxt"),
+    "text": ("open", "read_text", "read_bytes", "read_csv", "read_parquet", "read_pickle"),
+    "image": ("imread", "load_img", "open", "read_file"),
+}
+_WRITERS = {
+    "array": ("save", "savez", "savez_compressed", "savetxt", "tofile", "memmap"),
+    "text": ("open", "write_text", "write_bytes", "to_csv", "to_parquet", "to_pickle"),
+    "image": ("imwrite", "imsave", "save", "save_img", "write_file"),
+}
 
 
 def is_steady_path(path: str, call: ast.Call) -> bool:
@@ -356,7 +559,7 @@ def is_steady_path(path: str, call: ast.Call) -> bool:
         if parts[-1] == "open":
             return _only_reads(call)
         return parts[-1] in _STEADY_BUILTINS
-    if set(parts) & _UNSTEADY or parts[-1].startswith("sample_"):
+    if set(parts) & _UNSTEADY or parts[-1].startswith(("sample_", "fractional_")):
         return False
     if path.startswith("keras.applications.") and parts[-1] == "preprocess_input":
         return True
@@ -438,7 +641,14 @@ _VIEWING = frozenset(
 
 def _sharing(function: Function, names: set[str], libraries: set[str]) -> set[str]:
     """Return names that may share memory with data of these names, by what a function assigns."""
-    pairs = [pair for node in ast.walk(function) for pair in bound_pairs(node)]
+    nodes = list(ast.walk(function))
+    pairs = [pair for node in nodes for pair in bound_pairs(node)]
+    pairs += [(n.target, n.iter) for n in nodes if isinstance(n, ast.comprehension)]
+    pairs += [
+        (n.optional_vars, n.context_expr)
+        for n in nodes
+        if isinstance(n, ast.withitem) and n.optional_vars
+    ]
     shared, before = set(names), set[str]()
     while shared != before:
         before = set(shared)
@@ -459,6 +669,8 @@ def _shared_by(value: ast.expr, libraries: set[str]) -> set[str]:
     if isinstance(value, ast.Call):
         given = [*value.args, *(keyword.value for keyword in value.keywords)]
         names = {name for part in given for name in _shared_by(part, libraries)}
+        if isinstance(value.func, ast.Name):
+            return set() if value.func.id == "open" else names | {value.func.id}
         if not isinstance(value.func, ast.Attribute):
             return names
         root = _root(value.func)
@@ -522,9 +734,14 @@ def _changed_by(node: ast.AST) -> ast.expr | None:
     if not isinstance(node, ast.Call):
         return None
     name = called_name(node)
+    if name == "set_value" and len(node.args) == 2:
+        return _base(node.args[0])
     if isinstance(node.func, ast.Attribute) and name in CHANGING_METHODS:
         return _base(node.func.value)
-    return _base(node.args[0]) if node.args and name in ("shuffle", "heappush", "setattr") else None
+    is_known = name in _IN_PLACE or name in ("shuffle", "copyto", "put", "place", "at")
+    given = [k.value for k in node.keywords if k.arg == "out"]
+    given += node.args[:1] if is_known else []
+    return _base(given[0]) if given else None
 
 
 def _base(node: ast.expr) -> ast.expr:

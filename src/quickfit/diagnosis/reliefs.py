@@ -105,11 +105,12 @@ def _is_any_number(module: Module, steps: ast.expr | None) -> bool:
         if any(isinstance(t, ast.Name) and t.id in names for t in s.targets)
     ]
     nodes = [n for value in (steps, *values) for n in ast.walk(value)]
-    return not any(
-        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Div))
-        or (isinstance(n, ast.Call) and called_name(n) == "len")
-        for n in nodes
-    )
+    divided = [
+        n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv | ast.Div)
+    ]
+    is_length = any(isinstance(n, ast.Call) and called_name(n) == "len" for n in nodes)
+    # Divided twice, it is a part of what there is.
+    return len(divided) > 1 or not (divided or is_length)
 
 
 def _expected(signals: Signals, share: float, relief: Relief, cores: int) -> Gain:

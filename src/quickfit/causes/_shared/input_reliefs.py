@@ -7,13 +7,13 @@ whatever it does. More threads need not even that, and only change who draws whi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from quickfit.causes._shared.dataset_cache import cached_at, cached_before_shuffle
 from quickfit.causes._shared.map_threads import parallel_call
 from quickfit.code import Module, Program
-from quickfit.code.arrays import is_array, is_fresh, views_of, written_names
+from quickfit.code.arrays import bound_pairs, is_array, is_fresh, views_of, written_names
 from quickfit.code.datasets import (
     BATCHING,
     MAPPING,
@@ -24,19 +24,21 @@ from quickfit.code.datasets import (
     Stage,
     chain_of,
     chains,
+    is_shuffled,
 )
 from quickfit.code.purity import CHANGING_METHODS, Purity, is_used_up
 from quickfit.code.scopes import (
     binding_in_block,
     first_reads,
     loops_around,
+    parameters,
     reads,
     target_of,
     value_of_statement,
     writes,
 )
-from quickfit.code.syntax import Function, argument, called_name, own_nodes
-from quickfit.code.values import External, Instance, Made, Member, Routine
+from quickfit.code.syntax import Function, argument, called_name, name_of, own_nodes
+from quickfit.code.values import Class, External, Instance, Made, Member, Routine
 from quickfit.findings import Change, FixClass
 
 PYDATASET = "keras.utils.PyDataset"
@@ -120,6 +122,8 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         if node not in inside or not _is_own(module, loop, node, inside):
             return None
     leaves = [n for n in inside if isinstance(n, ast.Return | ast.Break | ast.Continue)]
+    if _may_be_endless(pure, module, inside):
+        return None
     if any(isinstance(n, ast.Return) or loops_around(module, n)[:1] == [loop] for n in leaves):
         return None
     if set(first_reads(loop.body)) & writes(*loop.body):
@@ -148,6 +152,14 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
     )
 
 
+def _may_be_endless(pure: Purity, module: Module, nodes: Iterable[ast.AST]) -> bool:
+    """Tell whether code may give elements without end, by a loop of its own or of a function."""
+    nodes = list(nodes)
+    called = [pure.own_routine(module, n) for n in nodes if isinstance(n, ast.Call)]
+    inner = [n for one in called if one is not None for n in ast.walk(one.node)]
+    return any(isinstance(n, ast.While) for n in (*nodes, *inner))
+
+
 def _is_own(module: Module, loop: ast.While, node: ast.Yield, inside: list[ast.AST]) -> bool:
     """Tell whether no later turn writes into what a `yield` gives."""
     value = node.value
@@ -161,6 +173,9 @@ def _is_own(module: Module, loop: ast.While, node: ast.Yield, inside: list[ast.A
         for name in reads(call.func.value)
     }
     changed |= written_names(inside)
+    later = [n for n in inside if getattr(n, "lineno", 0) > node.lineno]
+    if written_names(later) & views_of(loop, shared):
+        return False
     inner = loops_around(module, node)[0]
     bound = writes(*inner.body) if inner is not loop else writes(*loop.body)
     return all(name in bound for name in views_of(loop, changed & views_of(loop, shared)) & shared)
@@ -176,17 +191,107 @@ def _of_pydataset(
     item = made[0] if len(made) == 1 else None
     if not isinstance(item, Routine):
         return
+    if not _is_plain(program, given.made):
+        return
     stays = pure.stays(item.module, item.node, (given.module, given.call))
     is_pure = stays and pure.is_pure(item.module, item.node)
-    if is_pure and _is_only_trained_with(module, data):
+    if (
+        is_pure
+        and _is_only_trained_with(module, data)
+        and _may_be_keys(pure, program, given.made)
+        and all(
+            isinstance(one, Routine) and pure.is_pure(one.module, one.node)
+            for one in program.resolver.attribute(given.made, "__len__")
+        )
+    ):
         change = _remembered(item.module, item.node, "the batches")
         if change is not None:
             yield Relief(change, "py-generator-input", item.node.lineno, keeps=True)
     elif stays and not is_pure:
         yield from _of_functions(pure, program, item)
     spread = _spread(module, data, cores, is_same=is_pure)
-    if spread is not None:
+    if spread is not None and not _is_shared(program, item):
         yield spread
+
+
+def _may_be_keys(pure: Purity, program: Program, made: Class) -> bool:
+    """Tell whether results of methods may be kept by their objects, which then stay in memory."""
+    name, body = made.node.name, made.node.body
+    if "__eq__" in {f.name for f in body if isinstance(f, ast.FunctionDef)}:
+        return False
+    calls = [(module, call) for module in program.modules() for call in module.calls(name)]
+    is_once = len(calls) <= MAX_OBJECTS and all(pure.is_once(*call) for call in calls)
+    return is_once and _is_plain(program, made)
+
+
+def _is_plain(program: Program, made: Class) -> bool:
+    """Tell whether an object surely has the methods that its class defines."""
+    names = {f.name for f in made.node.body if isinstance(f, ast.FunctionDef)}
+    return not made.node.decorator_list and not any(
+        n.attr in names and not isinstance(n.ctx, ast.Load)
+        for module in program.modules()
+        for n in module.all(ast.Attribute)
+    )
+
+
+# Those of training and validation.
+MAX_OBJECTS = 2
+# What they give has a place of reading, or must not be used by two threads.
+_HANDLES = frozenset(
+    (
+        *("open", "File", "ZipFile", "TarFile", "connect", "cursor", "VideoCapture", "iter"),
+        *("Queue", "begin", "reader", "DictReader", "HDFStore", "open_file", "Lock", "RLock"),
+    )
+)
+
+
+def _is_handle(value: ast.expr) -> bool:
+    parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+    parts = [value.elt] if isinstance(value, ast.ListComp) else parts
+    return any(called_name(part) in _HANDLES for part in map(_made_first, parts))
+
+
+def _made_first(value: ast.expr) -> ast.Call:
+    """Return the call that makes what an expression takes a part of."""
+    while isinstance(value, ast.Subscript | ast.Attribute):
+        value = value.value
+    return value if isinstance(value, ast.Call) else ast.Call(value, [], [])
+
+
+def _is_shared(program: Program, entry: Routine) -> bool:
+    """Tell whether threads that run a function would share an open file, or write to one place."""
+    waiting, seen = [entry], set[ast.AST]()
+    while waiting:
+        one = waiting.pop()
+        if one.node in seen:
+            continue
+        seen.add(one.node)
+        nodes = list(ast.walk(one.node))
+        local = writes(*one.node.body) if isinstance(one.node, ast.FunctionDef) else set[str]()
+        changed = written_names(nodes) | {
+            name
+            for call in nodes
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+            if call.func.attr in CHANGING_METHODS
+            and not isinstance(program.only(one.module, call.func), Routine)
+            for name in reads(call.func.value)
+        }
+        if changed & (reads(one.node) | {"self"}) - local:
+            return True
+        names = (reads(one.node) - local) | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+        for module in program.modules():
+            pairs = [pair for n in module.all(ast.Assign, ast.AnnAssign) for pair in bound_pairs(n)]
+            pairs += [(n.optional_vars, n.context_expr) for n in module.all(ast.withitem)]
+            if any(t and name_of(t) in names and _is_handle(value) for t, value in pairs):
+                return True
+        waiting += [
+            value
+            for n in nodes
+            if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load)
+            for value in program.values(one.module, n)
+            if isinstance(value, Routine)
+        ]
+    return False
 
 
 def _is_only_trained_with(module: Module, data: ast.expr) -> bool:
@@ -273,7 +378,7 @@ def _worthwhile(
             isinstance(node, ast.FunctionDef)
             and does_work(program, called)
             and pure.is_pure(called.module, node)
-            and _may_be_kept(program, entry, call, called)
+            and _may_be_kept(pure, program, entry, call, called)
         ):
             yield called.module, node
         elif depth:
@@ -297,7 +402,9 @@ def does_work(program: Program, routine: Routine, depth: int = 3) -> bool:
     return False
 
 
-def _may_be_kept(program: Program, entry: Routine, call: ast.Call, called: Routine) -> bool:
+def _may_be_kept(
+    pure: Purity, program: Program, entry: Routine, call: ast.Call, called: Routine
+) -> bool:
     """Tell whether the results of a function can be kept by its arguments, and are not changed."""
     function = called.node
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
@@ -308,12 +415,31 @@ def _may_be_kept(program: Program, entry: Routine, call: ast.Call, called: Routi
         return False
     if any(value is None or is_used_up(value) for value in returned):
         return False
+    names = {
+        n for value in returned if isinstance(value, ast.Name | ast.Tuple) for n in reads(value)
+    }
+    made = [n for n in nodes if isinstance(n, ast.Assign) and names & writes(n)]
+    if any(is_used_up(statement.value) for statement in made):
+        return False
+    owner = called.module.parent(function)
+    if isinstance(owner, ast.ClassDef) and not _may_be_keys(
+        pure, program, Class(owner, called.module)
+    ):
+        return False
     given = [*call.args, *(k.value for k in call.keywords)]
     if not given or any(isinstance(arg, ast.Starred) for arg in given):
         return False
     if any(is_array(entry.module, arg, program) for arg in given):
         return False
-    if any(_may_be_many(entry, arg) for arg in given):
+    own = [name for name in parameters(function) if name != "self"]
+    if not all(isinstance(arg, ast.Constant) for arg in given) and not all(
+        _is_name_of_item(pure, called, name) for name in own[: len(given)]
+    ):
+        return False
+    sources = [_sources(program, entry, arg, 3) for arg in given]
+    if None in sources or len(set[object]().union(*(one for one in sources if one))) > 1:
+        return False
+    if _is_handed_on(program, function.name):
         return False
     calls = [
         (other, one)
@@ -332,38 +458,116 @@ def _is_of_library(program: Program, module: Module, call: ast.Call) -> bool:
     )
 
 
-_NUMBERED = ("rand", "uniform", "normal", "integers", "gauss", "time", "choice", "sample")
+def _is_handed_on(program: Program, name: str) -> bool:
+    """Tell whether a function may be called by another name, or by other code."""
+    return any(
+        name_of(node) == name
+        and isinstance(node.ctx, ast.Load)
+        and not (isinstance(call := module.parent(node), ast.Call) and call.func is node)
+        for module in program.modules()
+        for node in module.all(ast.Name, ast.Attribute)
+        if isinstance(node, ast.Name | ast.Attribute)
+    )
 
 
-def _may_be_many(entry: Routine, arg: ast.expr) -> bool:
-    """Tell whether an argument may be another one in every call, such as a random number.
+# What they are given is a text, a path or a number, and so has a hash.
+_OPENING = frozenset(
+    (
+        *("open", "imread", "load", "load_img", "read", "read_csv", "int", "float", "range"),
+        *("join", "basename", "splitext", "Path", "exists", "read_file", "loadtxt", "fromfile"),
+    )
+)
+_OF_TEXT = frozenset(("split", "lower", "upper", "strip", "encode", "endswith", "startswith"))
 
-    An element that is drawn from a list is one of its elements.
+
+def _is_name_of_item(pure: Purity, called: Routine, name: str, depth: int = 3) -> bool:
+    """Tell whether a parameter is surely a text or a number, by what a function does with it."""
+    for node in own_nodes(called.node):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TEXT:
+            if name_of(node.func.value) == name:
+                return True
+        if called_name(node) in _OPENING and any(name in reads(arg) for arg in node.args):
+            return True
+        inner = pure.own_routine(called.module, node)
+        if inner is None or not depth:
+            continue
+        own = [other for other in parameters(inner.node) if other != "self"]
+        for other, arg in zip(own, node.args, strict=False):
+            is_same = isinstance(arg, ast.Name) and arg.id == name
+            if is_same and _is_name_of_item(pure, inner, other, depth - 1):
+                return True
+    return False
+
+
+_NUMBERED = ("rand", "uniform", "normal", "integers", "gauss", "time", "count", "getrandbits")
+_DRAWING = ("choice", "sample", "choices")
+
+
+def _sources(program: Program, entry: Routine, arg: ast.expr, depth: int) -> set[object] | None:
+    """Return what makes an argument another one; None where it may be any, such as a number drawn.
+
+    What is drawn from a list is one of its elements; two such are more than the list has.
     """
-    waiting, seen = [arg], set[str]()
+    found, waiting, seen = set[object](), [arg], set[str]()
+    nodes = own_nodes(entry.node)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Subscript):
-            continue  # one of the elements
-        if isinstance(node, ast.Call) and any(w in called_name(node) for w in _NUMBERED):
-            return called_name(node) not in ("choice", "sample", "choices")
-        if isinstance(node, ast.JoinedStr | ast.Call | ast.BinOp | ast.Attribute | ast.Tuple):
-            waiting += [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
-        if isinstance(node, ast.FormattedValue):
-            waiting.append(node.value)
-        if isinstance(node, ast.Name) and node.id not in seen:
+            if isinstance(node.slice, ast.Slice):
+                return None
+            found.add(ast.dump(node.slice))
+        elif isinstance(node, ast.Call) and called_name(node) in _DRAWING:
+            found.add(node)
+        elif isinstance(node, ast.Call) and any(w in called_name(node) for w in _NUMBERED):
+            return None
+        elif isinstance(node, ast.Name) and node.id not in seen:
             seen.add(node.id)
-            for statement in own_nodes(entry.node):
-                if isinstance(statement, ast.Assign) and node.id in writes(statement):
-                    waiting.append(statement.value)
-    return False
+            for part in nodes:
+                if isinstance(part, ast.AugAssign) and node.id in writes(part.target):
+                    return None
+                if isinstance(part, ast.Assign) and node.id in writes(part):
+                    waiting.append(part.value)
+                if isinstance(part, ast.For | ast.comprehension) and node.id in writes(part.target):
+                    if any(w in ast.unparse(part.iter) for w in _NUMBERED):
+                        return None
+                    found.add(part)
+            if node.id in parameters(entry.node):
+                inner = _sources_of_parameter(program, entry, node.id, depth)
+                if inner is None:
+                    return None
+                found |= inner
+        elif not isinstance(node, ast.Name):
+            waiting += [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+    return found
+
+
+def _sources_of_parameter(
+    program: Program, entry: Routine, name: str, depth: int
+) -> set[object] | None:
+    """Return the same of a parameter, by what the calls of a function give for it."""
+    if name == "self" or any(isinstance(n, ast.Yield) for n in own_nodes(entry.node)):
+        return set()  # one object, one generator
+    found = set[object]()
+    own = [other for other in parameters(entry.node) if other != "self"]
+    for module, call in program.resolver.callers(entry.module, entry.node):
+        given, function = argument(call, name, own.index(name)), module.function(call)
+        if given is None or function is None:
+            continue
+        inner = _sources(program, Routine(function, module), given, depth - 1) if depth else None
+        if inner is None:
+            return None
+        found |= inner
+    return found or {name}
 
 
 def _stays_as_it_is(module: Module, call: ast.Call, entry: Routine) -> bool:
     """Tell whether the code that gets a result certainly writes nothing into it."""
     node: ast.AST = call
     parent = module.parent(node)
-    while isinstance(parent, ast.ListComp | ast.List | ast.Tuple | ast.GeneratorExp | ast.IfExp):
+    holding = (ast.ListComp, ast.List, ast.Tuple, ast.GeneratorExp, ast.IfExp)
+    while isinstance(parent, holding) or (isinstance(parent, ast.Call) and _gives_a_view(parent)):
         node, parent = parent, module.parent(parent)
     function = module.function(call)
     if function is None:
@@ -382,11 +586,26 @@ def _stays_as_it_is(module: Module, call: ast.Call, entry: Routine) -> bool:
     if not isinstance(statement, ast.Assign) or statement.value is not node:
         return False
     if any(isinstance(t, ast.Subscript | ast.Attribute) for t in statement.targets):
-        return node is call  # `x[i] = load(path)` copies it
-    return _are_only_read(function, writes(statement), entry)
+        # `x[i] = load(path)` copies it into an array, and holds it in a list.
+        names = reads(*statement.targets) | {"self"} & writes(*statement.targets)
+        made = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and writes(n) & names]
+        return node is call and bool(made) and all(_makes_array(one.value) for one in made)
+    names = writes(statement)
+    return _are_only_read(function, names, entry, own=names if node is call else frozenset())
 
 
-def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
+def _makes_array(value: ast.expr) -> bool:
+    makers = ("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like")
+    return isinstance(value, ast.Call) and called_name(value) in makers
+
+
+# They leave what they are asked of as it is, and give all of it.
+_WHOLE = frozenset(("copy", "astype", "reshape", "transpose", "ravel", "flatten", "tolist"))
+
+
+def _are_only_read(
+    function: Function, names: set[str], entry: Routine, own: Set[str] = frozenset()
+) -> bool:
     """Tell whether a function certainly writes nothing into what names stand for."""
     views, nodes = views_of(function, names), list(ast.walk(function))
     if written_names(nodes) & views:
@@ -402,9 +621,10 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
         if not isinstance(node, ast.Call):
             continue
         method = node.func if isinstance(node.func, ast.Attribute) else None
-        is_changing = method is not None and method.attr in CHANGING_METHODS - {"append"}
-        if method is not None and is_changing and reads(method.value) & views:
-            return False
+        if method is not None and reads(method.value) & views:
+            is_held = method.attr == "append" and not reads(method.value) & own
+            if not is_held and method.attr not in _WHOLE:
+                return False
         given = [*node.args, *(k.value for k in node.keywords)]
         is_given = any(isinstance(arg, ast.Name) and arg.id in views for arg in given)
         if is_given and not _takes_a_copy(node):
@@ -413,24 +633,32 @@ def _are_only_read(function: Function, names: set[str], entry: Routine) -> bool:
 
 
 def _is_part(node: ast.Subscript) -> bool:
-    """Tell whether less is taken than there is: `image[a:b]`, not `image[:, ::-1]`."""
+    """Tell whether less is taken than there may be: `image[a:b]`, not `image[:, ::-1]`."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    slices = [part for part in parts if isinstance(part, ast.Slice)]
-    return any(part.lower is not None or part.upper is not None for part in slices)
+    return not all(
+        ast.unparse(part) in (":", "::-1", "...", "None", "np.newaxis") for part in parts
+    )
 
 
-_COPYING = frozenset(
+_COPYING = frozenset(("stack", "array", "concatenate", "vstack", "hstack", "constant", "clip"))
+# What they give may share memory with what they are given.
+_VIEWING = frozenset(
     (
-        *("append", "stack", "array", "asarray", "concatenate", "expand_dims", "float32"),
-        *("vstack", "hstack", "constant", "clip"),
-        *("convert_to_tensor", "flip", "fliplr", "flipud", "rot90", "transpose"),
+        *("asarray", "expand_dims", "float32", "convert_to_tensor", "flip", "fliplr", "flipud"),
+        *("rot90", "transpose", "ascontiguousarray", "squeeze"),
     )
 )
 
 
+def _gives_a_view(call: ast.Call) -> bool:
+    return called_name(call) in _VIEWING
+
+
 def _takes_a_copy(call: ast.Call) -> bool:
     """Tell whether a call leaves what it is given as it is: it copies it, or keeps it in a list."""
-    return called_name(call) in _COPYING and not any(k.arg == "out" for k in call.keywords)
+    if any(k.arg in ("out", "copy") for k in call.keywords):
+        return False
+    return called_name(call) in _COPYING | _VIEWING | {"append", "len"}
 
 
 def _remembered(module: Module, function: Function, what: str) -> Change | None:
@@ -497,6 +725,8 @@ def kept_elements(
     is_repeated: bool = False,
 ) -> tuple[Change, int] | None:
     """Return the change that caches behind the last work whose result is the same every time."""
+    if _is_any_order(module):
+        return None
     source: ast.expr | None = chain.source
     if isinstance(source, ast.Name):
         made = binding_in_block(module, source)
@@ -506,7 +736,11 @@ def kept_elements(
     if isinstance(source, ast.Call) and is_generator:
         steps.insert(0, ChainStep("from_generator", source, is_private=True, is_counted=True))
         chain = LocalChain(source, tuple(steps))
-    elif not (isinstance(source, ast.Call) and called_name(source) in _SOURCES):
+    elif isinstance(source, ast.Call) and called_name(source) in _SOURCES:
+        is_plain = called_name(source) in ("from_tensor_slices", "from_tensors", "range")
+        if not is_plain and is_shuffled(module, source):
+            return None
+    else:
         is_listed = isinstance(source, ast.Call) and called_name(source) == "list_files"
         shuffle = argument(source, "shuffle", 1) if isinstance(source, ast.Call) else None
         is_fixed = isinstance(shuffle, ast.Constant) and shuffle.value is False
@@ -525,6 +759,8 @@ def kept_elements(
                 break
             is_python = step.name == "from_generator"
             if is_python and not pure.stays(called.module, called.node, (module, step.call)):
+                break
+            if is_python and _may_be_endless(pure, called.module, ast.walk(called.node)):
                 break
             steady.add(step.line)
             last = place if does_work(program, called) or step.name != "map" else last
@@ -547,6 +783,16 @@ def kept_elements(
     return (change, steps[last].line) if change is not None else None
 
 
+def _is_any_order(module: Module) -> bool:
+    """Tell whether a file lets elements come in whatever order they are ready."""
+    given = [(k.arg or "", k.value) for k in module.all(ast.keyword)]
+    for statement in module.all(ast.Assign):
+        given += [(name_of(target), statement.value) for target in statement.targets]
+    return any(
+        name.endswith("deterministic") and ast.unparse(value) != "True" for name, value in given
+    )
+
+
 def _parallel(
     pure: Purity, program: Program, module: Module, chain: LocalChain
 ) -> Iterator[Relief]:
@@ -558,6 +804,8 @@ def _parallel(
             continue
         called = program.only(module, step.call.args[0])
         is_pure = isinstance(called, Routine) and pure.is_pure(called.module, called.node)
+        if isinstance(called, Routine) and _is_shared(program, called):
+            continue
         change = parallel_call(module, step.call, is_random=not is_pure)
         if change is not None:
             edits += [edit for edit in change.edits if edit not in edits]
