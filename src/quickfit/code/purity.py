@@ -69,7 +69,7 @@ _UNSTEADY = frozenset(
         *("fill_diagonal", "put_along_axis", "open_memmap", "count", "cycle", "tee", "seed"),
         *("to_csv", "to_pickle", "to_parquet", "mimsave", "effect_noise", "DictWriter"),
         *("unlink", "mkdir", "rmdir", "rename", "touch", "write_text", "write_bytes", "cwd"),
-        *("kmeans", "kmeans2", "at", "environ", "getctime", "getatime", "getmtime", "stat", "ImageGrab"),
+        *("getctime", "getatime", "getmtime", "stat", "ImageGrab", "kmeans", "kmeans2", "at"),
     )
 )  # fmt: skip
 # Methods that change the object they are called of.
@@ -113,6 +113,7 @@ READING_METHODS = frozenset(
         *("read_bytes", "toarray", "todense", "to_numpy"),
         *("match", "search", "findall", "sub", "fullmatch", "finditer", "group", "groups", "span"),
         *("numpy", "isin", "iterrows", "itertuples", "head", "loc", "iloc", "at", "iat", "count"),
+        *("to_tensor", "to_list", "to_sparse"),
         *("set_shape", "prod", "var", "diff", "searchsorted", "conj", "real", "imag", "nonzero"),
     )
 )  # fmt: skip

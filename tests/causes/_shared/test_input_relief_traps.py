@@ -6,9 +6,8 @@ more in memory than an epoch gives.
 
 import pytest
 
-from quickfit.findings import FixClass
-
 from causes._shared.test_input_reliefs import HEAD, reliefs
+from quickfit.findings import FixClass
 
 TOP = (
     HEAD
@@ -126,6 +125,11 @@ def callback(text):
 
 
 JITTER = "def jitter(x):\n    return x + rng.normal()\n"
+SOURCE = """\
+class Source:
+    def __getitem__(self, p):
+        return np.load(p) * rng.random()
+"""
 READ = "x = np.load(p)\n"
 KEEP = "x = load(p)\n"
 
@@ -236,16 +240,16 @@ TRAPS = {
     "an object that is indexed": sequence(
         "return np.stack([self.source[p] for p in part]), np.ones(8)",
         init="self.source = Source()",
-        above="class Source:\n    def __getitem__(self, p):\n        return np.load(p) * rng.random()\n",
+        above=SOURCE,
     ),
     "an object of unknown origin that is indexed": sequence(
         "return np.stack([SOURCES[0][p] for p in part]), np.ones(8)",
-        above="class Source:\n    def __getitem__(self, p):\n        return np.load(p) * rng.random()\n"
-        "SOURCES = [Source()]\n",
+        above=SOURCE + "SOURCES = [Source()]\n",
     ),
     "an object that is read": rounds(
         "for p in source:\n    x = np.load(p)\n    yield x, x",
-        beside="class Source:\n    def __iter__(self):\n        return iter(rng.permutation(paths))\n"
+        beside="class Source:\n    def __iter__(self):\n"
+        "        return iter(rng.permutation(paths))\n"
         "source = Source()\n",
     ),
     "a wrapped PyDataset": sequence(
@@ -280,7 +284,8 @@ TRAPS = {
     ),
     "a decorated class": reading("x = x + 1", above="@changed\n").replace(
         "@changed\n",
-        "def changed(c):\n    c.__getitem__ = lambda self, i: rng.random(3)\n    return c\n@changed\n",
+        "def changed(c):\n    c.__getitem__ = lambda self, i: rng.random(3)\n    return c\n"
+        "@changed\n",
     ),
     "a method that is replaced": reading(
         "x = x + 1", made="data = Photos(paths)\nPhotos.__getitem__ = lambda self, i: rng.random(3)"
@@ -437,9 +442,9 @@ TRAPS = {
     # -- arguments
     "a number that grows": each(
         "n += 1\nxs.append(load(p, n))",
-        load="n = 0\ndef load(p, n=0):\n    return np.load(p) * n\n",
+        load="n = 0\ndef load(p, n=0):\n    return np.load(p) * int(n)\n",
     ).replace("    while True", "    n = 0\n    while True"),
-    "the number of the round": item("def load(p, k):\n    return np.load(p) * k\n")
+    "the number of the round": item("def load(p, k):\n    return np.load(p) * int(k)\n")
     .replace("while True", "for k in range(999)")
     .replace("load(p) for", "load(p, k) for"),
     "two drawn elements": item(
@@ -447,12 +452,13 @@ TRAPS = {
         take="x = load(random.choice(paths), random.choice(paths))",
     ),
     "a part of a text": item(
-        "def load(t):\n    return np.array([ord(c) for c in t])\n",
+        "def load(t):\n    return np.array([ord(c) for c in t.lower()])\n",
         take="k = rng.integers(9)\nx = load(text[k : k + 9]) + 1",
         beside="text = open('a.txt').read()\n",
     ),
     "a random argument of a helper": item(
-        "def load(p, k):\n    return np.load(p) * k\ndef make(p, k):\n    x = load(p, k)\n    return x * 2\n",
+        "def load(p, k):\n    return np.load(p) * int(k)\n"
+        "def make(p, k):\n    x = load(p, k)\n    return x * 2\n",
         take="x = np.stack([make(p, rng.integers(9999)) for p in chosen[i : i + 8]])",
     ),
     "rows of an array": item(
@@ -522,7 +528,7 @@ TRAPS = {
         f"Dataset.zip(({SLICES}.shuffle(9), Dataset.range(9))).map(load, 4).batch(8)",
         "def load(p, n):\n    return tf.io.decode_jpeg(tf.io.read_file(p)), n\n",
     ),
-    "a shuffled dataset that is zipped, by name": "base = Dataset.from_tensor_slices(paths).shuffle(9)\n"
+    "a shuffled dataset that is zipped, by name": f"base = {SLICES}.shuffle(9)\n"
     + chain(
         "Dataset.zip((base, Dataset.range(9))).map(load, 4).batch(8)",
         "def load(p, n):\n    return tf.io.decode_jpeg(tf.io.read_file(p)), n\n",
@@ -537,7 +543,8 @@ TRAPS = {
         "def load(r):\n    return tf.io.decode_jpeg(r)\n",
     ),
     "any order is allowed": chain(f"{SLICES}.map(load, 4, deterministic=False).batch(8)", GRAPH),
-    "any order is allowed by an option": "options = tf.data.Options()\noptions.deterministic = False\n"
+    "any order is allowed by an option": "options = tf.data.Options()\n"
+    "options.deterministic = False\n"
     + chain(f"{SLICES}.map(load, 4).with_options(options).batch(8)", GRAPH),
     "another part in each epoch": chain(
         f"{SLICES}.shuffle(9).take(4).map(load, 4).batch(8)", GRAPH
@@ -658,7 +665,8 @@ RIGHT = {
     ),
     "files that were written before": (
         item(
-            beside="def prepare():\n    for p in paths:\n        Image.new('L', 9).save(p)\nprepare()\n"
+            beside="def prepare():\n    for p in paths:\n        Image.new('L', 9).save(p)\n"
+            "prepare()\n"
         ),
         CACHED + "def load",
     ),

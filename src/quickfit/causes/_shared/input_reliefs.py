@@ -245,6 +245,19 @@ _HANDLES = frozenset(
 )
 
 
+def _outside(module: Module, one: Routine) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is bound to attributes, and to names that a function may see."""
+    for node in module.all(ast.Assign, ast.AnnAssign, ast.withitem):
+        pairs = bound_pairs(node)
+        if isinstance(node, ast.withitem) and node.optional_vars is not None:
+            pairs = [(node.optional_vars, node.context_expr)]
+        around = module.function(node)
+        is_seen = around is None or (one.module is module and module.is_in(one.node, around))
+        for target, value in pairs:
+            if isinstance(target, ast.Attribute) or is_seen:
+                yield target, value
+
+
 def _is_handle(value: ast.expr) -> bool:
     parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
     parts = [value.elt] if isinstance(value, ast.ListComp) else parts
@@ -267,7 +280,8 @@ def _is_shared(program: Program, entry: Routine) -> bool:
             continue
         seen.add(one.node)
         nodes = list(ast.walk(one.node))
-        local = writes(*one.node.body) if isinstance(one.node, ast.FunctionDef) else set[str]()
+        body = one.node.body if isinstance(one.node, ast.FunctionDef) else []
+        local = (writes(*body) | set(parameters(one.node))) - {"self"}
         changed = written_names(nodes) | {
             name
             for call in nodes
@@ -280,10 +294,9 @@ def _is_shared(program: Program, entry: Routine) -> bool:
             return True
         names = (reads(one.node) - local) | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
         for module in program.modules():
-            pairs = [pair for n in module.all(ast.Assign, ast.AnnAssign) for pair in bound_pairs(n)]
-            pairs += [(n.optional_vars, n.context_expr) for n in module.all(ast.withitem)]
-            if any(t and name_of(t) in names and _is_handle(value) for t, value in pairs):
-                return True
+            for target, value in _outside(module, one):
+                if name_of(target) in names and _is_handle(value):
+                    return True
         waiting += [
             value
             for n in nodes
@@ -482,13 +495,22 @@ _OF_TEXT = frozenset(("split", "lower", "upper", "strip", "encode", "endswith", 
 
 def _is_name_of_item(pure: Purity, called: Routine, name: str, depth: int = 3) -> bool:
     """Tell whether a parameter is surely a text or a number, by what a function does with it."""
-    for node in own_nodes(called.node):
+    nodes = own_nodes(called.node)
+    paths = {name} | {
+        target
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.JoinedStr)
+        if name in reads(node.value)
+        for target in writes(node)
+    }
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TEXT:
-            if name_of(node.func.value) == name:
-                return True
-        if called_name(node) in _OPENING and any(name in reads(arg) for arg in node.args):
+        is_text = isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TEXT
+        if is_text and name_of(node.func.value) == name:  # type: ignore[attr-defined]
+            return True
+        given = {read for arg in node.args for read in reads(arg)}
+        if called_name(node) in _OPENING and (name in given or given & paths - {name}):
             return True
         inner = pure.own_routine(called.module, node)
         if inner is None or not depth:
