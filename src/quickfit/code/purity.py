@@ -24,7 +24,7 @@ from quickfit.code.scopes import (
     writes,
 )
 from quickfit.code.syntax import FUNCTIONS, Def, Function, argument, called_name, name_of
-from quickfit.code.values import Class, External, File, Instance, Routine
+from quickfit.code.values import Class, External, File, Instance, Made, Routine
 
 # Libraries whose functions give the same for the same arguments, but for those below.
 _STEADY = frozenset(
@@ -291,7 +291,7 @@ class Purity:
             return False
         read = {n.value for arg in call.args for n in ast.walk(arg) if isinstance(n, ast.Constant)}
         for other in self._program.modules():
-            for one in other.calls(*_WRITERS[kind]):
+            for one in other.calls(*WRITERS[kind]):
                 named = {n.value for n in ast.walk(one) if isinstance(n, ast.Constant)}
                 texts = {t for t in named if isinstance(t, str) and "." in t}
                 is_writing = called_name(one) != "open" or not _only_reads(one)
@@ -337,6 +337,18 @@ class Purity:
             return True
         callers = self._program.resolver.callers(module, function) if depth else []
         return len(callers) == 1 and self.is_once(*callers[0], depth - 1)
+
+    def may_be_endless(self, module: Module, nodes: Iterable[ast.AST]) -> bool:
+        """Tell whether code may loop without end: by itself, in a function, over what it is given."""
+        for node in nodes:
+            called = self.own_routine(module, node) if isinstance(node, ast.Call) else None
+            inner = ast.walk(called.node) if called is not None else ()
+            if any(isinstance(part, ast.While) for part in (node, *inner)):
+                return True
+            values = self._program.values(module, node.iter) if isinstance(node, ast.For) else ()
+            if any(isinstance(value, Made) and not _surely_ends(value) for value in values):
+                return True
+        return False
 
     def own_routine(self, module: Module, call: ast.Call) -> Routine | None:
         """Return the function or method of the program that a call surely calls."""
@@ -424,8 +436,7 @@ class Purity:
             n
             for n in nodes
             if isinstance(n, ast.Attribute)
-            and isinstance(n.value, ast.Name)
-            and n.value.id not in own | fixed
+            and ((root := _root(n)) is None or root.id in own or root.id not in fixed)
         ]
         return all(self._is_kept_attribute(n) for n in attributes)
 
@@ -435,11 +446,12 @@ class Purity:
         if any(name in node.names for node in declared):  # type: ignore[attr-defined]
             return False
         changed = [
-            node
-            for node in module.all(ast.Attribute)
+            (other, node)
+            for other in self._program.modules()
+            for node in other.all(ast.Attribute)
             if not isinstance(node.ctx, ast.Load) and name_of(node.value) == name
         ]
-        if any(not _is_before_training(module, node) for node in changed):
+        if any(not _is_before_training(*one) for one in changed):
             return False
         bound = [
             node
@@ -514,6 +526,13 @@ class Purity:
         )
 
 
+def _surely_ends(value: Made) -> bool:
+    if not value.maker:
+        return value.method in READING_METHODS
+    is_steady = value.maker.split(".")[0] in _STEADY or value.maker.startswith(_STEADY_PARTS)
+    return is_steady or value.maker.startswith("builtins.")
+
+
 def _methods(module: Module) -> list[ast.FunctionDef]:
     return [f for f in module.all(ast.FunctionDef) if isinstance(module.parent(f), ast.ClassDef)]
 
@@ -546,7 +565,7 @@ _READERS = {
     "text": ("open", "read_text", "read_bytes", "read_csv", "read_parquet", "read_pickle"),
     "image": ("imread", "load_img", "open", "read_file"),
 }
-_WRITERS = {
+WRITERS = {
     "array": ("save", "savez", "savez_compressed", "savetxt", "tofile", "memmap"),
     "text": ("open", "write_text", "write_bytes", "to_csv", "to_parquet", "to_pickle"),
     "image": ("imwrite", "imsave", "save", "save_img", "write_file"),

@@ -314,6 +314,20 @@ TRAPS = {
         READ + "return x * cfg.level",
         beside="cfg = make()\n" + callback('setattr(cfg, "level", epoch)'),
     ),
+    "a setting in a setting": reading(
+        "x = x * self.cfg.level",
+        init="self.cfg = cfg",
+        above="cfg = make()\n" + callback("cfg.level = epoch"),
+    ),
+    "a setting of the class": reading(
+        "x = x * type(self).level", above=callback("Photos.level = epoch")
+    ),
+    "a setting by another name": reading(
+        "c = self.cfg\nx = x * c.level",
+        init="self.cfg = cfg",
+        above="cfg = make()\n" + callback("cfg.level = epoch"),
+    ),
+    "what the model says": reading("y = model.predict(x)\nx = x + y"),
     "an epoch of its own": reading(
         "x = x * self.epoch",
         init="self.epoch = 0",
@@ -481,6 +495,19 @@ TRAPS = {
         "for p in forever():\n    x = np.load(p)\n    yield x, x",
         beside="def forever():\n    while True:\n        for p in paths:\n            yield p\n",
     ),
+    "a round of a flow without end": rounds(
+        "for x, y in flow:\n    yield x / 255.0, y",
+        beside="datagen = keras.preprocessing.image.ImageDataGenerator()\n"
+        'flow = datagen.flow_from_directory("a")\n',
+    ),
+    "a round of a generator that is given": rounds(
+        "for x, y in given:\n    yield x / 255.0, y",
+        beside="def forever():\n    while True:\n        yield np.load('a'), 1\ngiven = forever()\n",
+    ),
+    "a round of parts of an iterator": rounds(
+        "for p in itertools.islice(given, 9):\n    x = np.load(p)\n    yield x, 1",
+        beside="given = iter(paths)\n",
+    ),
     "an endless generator in a dataset": chain(
         "Dataset.from_generator(rows, output_types=tf.float32).batch(8)",
         "def rows():\n    while True:\n        for p in paths:\n            yield np.load(p)\n",
@@ -613,6 +640,11 @@ SHARED = {
     "a list": sequence(
         "self.seen.append(i)\nx = np.load(part[0])\nreturn x, x", init="self.seen = []"
     ),
+    "a global": sequence("global n\nn = i\nx = np.load(part[0])\nreturn x, n", above="n = 0\n"),
+    "a file for a moment": sequence(
+        'cv2.imwrite("now.png", np.load(part[0]))\nx = cv2.imread("now.png")\nreturn x, x'
+    ),
+    "a model": sequence("x = np.load(part[0])\nreturn x, model.predict(x)"),
     "a file that a method opens": sequence(
         OPEN, init="self.file = None", more='def open(self):\n    self.file = h5py.File("a.h5")'
     ),

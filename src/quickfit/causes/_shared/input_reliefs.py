@@ -7,7 +7,7 @@ whatever it does. More threads need not even that, and only change who draws whi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from quickfit.causes._shared.dataset_cache import cached_at, cached_before_shuffle
@@ -26,7 +26,7 @@ from quickfit.code.datasets import (
     chains,
     is_shuffled,
 )
-from quickfit.code.purity import CHANGING_METHODS, Purity, is_used_up
+from quickfit.code.purity import CHANGING_METHODS, WRITERS, Purity, is_used_up
 from quickfit.code.scopes import (
     binding_in_block,
     first_reads,
@@ -122,7 +122,7 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         if node not in inside or not _is_own(module, loop, node, inside):
             return None
     leaves = [n for n in inside if isinstance(n, ast.Return | ast.Break | ast.Continue)]
-    if _may_be_endless(pure, module, inside):
+    if pure.may_be_endless(module, inside):
         return None
     if any(isinstance(n, ast.Return) or loops_around(module, n)[:1] == [loop] for n in leaves):
         return None
@@ -150,14 +150,6 @@ def kept_batches(pure: Purity, module: Module, function: Function) -> Change | N
         tuple(edit for edit in edits if edit is not None),
         "All batches of one epoch stay in memory.",
     )
-
-
-def _may_be_endless(pure: Purity, module: Module, nodes: Iterable[ast.AST]) -> bool:
-    """Tell whether code may give elements without end, by a loop of its own or of a function."""
-    nodes = list(nodes)
-    called = [pure.own_routine(module, n) for n in nodes if isinstance(n, ast.Call)]
-    inner = [n for one in called if one is not None for n in ast.walk(one.node)]
-    return any(isinstance(n, ast.While) for n in (*nodes, *inner))
 
 
 def _is_own(module: Module, loop: ast.While, node: ast.Yield, inside: list[ast.AST]) -> bool:
@@ -245,6 +237,13 @@ _HANDLES = frozenset(
 )
 
 
+# They write files, perhaps all to one, or run what is not made for threads.
+_OUTSIDE = frozenset(name for names in WRITERS.values() for name in names if name != "open") | {
+    *("run", "system", "Popen", "check_output", "check_call", "predict", "predict_on_batch"),
+    *("setattr", "next"),
+}
+
+
 def _outside(module: Module, one: Routine) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what is bound to attributes, and to names that a function may see."""
     for node in module.all(ast.Assign, ast.AnnAssign, ast.withitem):
@@ -291,6 +290,10 @@ def _is_shared(program: Program, entry: Routine) -> bool:
             for name in reads(call.func.value)
         }
         if changed & (reads(one.node) | {"self"}) - local:
+            return True
+        if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes):
+            return True
+        if any(isinstance(n, ast.Call) and called_name(n) in _OUTSIDE for n in nodes):
             return True
         names = (reads(one.node) - local) | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
         for module in program.modules():
@@ -782,7 +785,7 @@ def kept_elements(
             is_python = step.name == "from_generator"
             if is_python and not pure.stays(called.module, called.node, (module, step.call)):
                 break
-            if is_python and _may_be_endless(pure, called.module, ast.walk(called.node)):
+            if is_python and pure.may_be_endless(called.module, ast.walk(called.node)):
                 break
             steady.add(step.line)
             last = place if does_work(program, called) or step.name != "map" else last
