@@ -339,7 +339,7 @@ class Purity:
         return len(callers) == 1 and self.is_once(*callers[0], depth - 1)
 
     def may_be_endless(self, module: Module, nodes: Iterable[ast.AST]) -> bool:
-        """Tell whether code may loop without end: by itself, in a function, over what it is given."""
+        """Tell whether code may loop without end: itself, in a function, over what is given."""
         for node in nodes:
             called = self.own_routine(module, node) if isinstance(node, ast.Call) else None
             inner = ast.walk(called.node) if called is not None else ()

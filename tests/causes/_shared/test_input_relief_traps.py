@@ -488,6 +488,15 @@ TRAPS = {
     "a part by steps": each(KEEP + "y = x[::4, ::4]\nxs.append(y)"),
     "one frame of many": each(KEEP + "y = x[rng.integers(9)]\nxs.append(y)"),
     "a mean of all": each(KEEP + "y = x.mean(axis=0)\nxs.append(y)"),
+    "a part of the batch": item(take=STACK + "\nx = x[:, :2, :2]"),
+    "a mean of the batch": item(take=STACK + "\nx = x.mean(axis=(1, 2))"),
+    "a mean of the difference": item(
+        take="x = np.stack([(load(p) - mean).mean(axis=0) for p in chosen[i : i + 8]])"
+    ),
+    "a function that crops": item(
+        take=STACK + "\nx = cut(x)", beside="def cut(x):\n    return x[:, 2:4]\n"
+    ),
+    "resized batches": item(take=STACK + "\nx = tf.image.resize(x, (8, 8)).numpy()"),
     "a round without end": rounds(
         "while True:\n    for p in paths:\n        x = np.load(p)\n        yield x, x"
     ),
@@ -502,7 +511,8 @@ TRAPS = {
     ),
     "a round of a generator that is given": rounds(
         "for x, y in given:\n    yield x / 255.0, y",
-        beside="def forever():\n    while True:\n        yield np.load('a'), 1\ngiven = forever()\n",
+        beside="def forever():\n    while True:\n        yield np.load('a'), 1\n"
+        "given = forever()\n",
     ),
     "a round of parts of an iterator": rounds(
         "for p in itertools.islice(given, 9):\n    x = np.load(p)\n    yield x, 1",

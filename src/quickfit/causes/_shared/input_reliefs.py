@@ -389,6 +389,8 @@ def _worthwhile(
         called = pure.own_routine(entry.module, call)
         if called is None or called.node is entry.node:
             continue
+        if not _is_given_whole(pure, entry, call):
+            continue  # the batches, whose size is known, hold less than what would be kept
         node = called.node
         if (
             isinstance(node, ast.FunctionDef)
@@ -585,6 +587,55 @@ def _sources_of_parameter(
             return None
         found |= inner
     return found or {name}
+
+
+_REDUCING = ("mean", "sum", "std", "var", "max", "min", "median", "resize", "crop", "pool", "hist")
+
+
+def _is_given_whole(pure: Purity, entry: Routine, call: ast.Call) -> bool:
+    """Tell whether all that a call gives goes into what a function gives, as far as is seen."""
+    module, nodes = entry.module, own_nodes(entry.node)
+    names, before = set[str](), {""}
+
+    def is_whole(value: ast.expr) -> bool:
+        for node in ast.walk(value):
+            at: ast.AST | None = node
+            if node is not call and not (isinstance(node, ast.Name) and node.id in names):
+                continue
+            while at is not value and at is not None and (at is node or not is_less(at)):
+                at = module.parent(at)
+            if at is value and (at is node or not is_less(at)):
+                return True
+        return False
+
+    def is_less(node: ast.AST) -> bool:
+        if isinstance(node, ast.Subscript):
+            return _is_part(node)
+        if not isinstance(node, ast.Call):
+            return isinstance(node, ast.Compare)
+        own = pure.own_routine(module, node)
+        inner = own_nodes(own.node) if own is not None else []
+        is_reduced = any(word in called_name(node) for word in (*_REDUCING, "len"))
+        return is_reduced or any(isinstance(n, ast.Subscript) and _is_part(n) for n in inner)
+
+    while names != before:
+        before = set(names)
+        for node in nodes:
+            if isinstance(node, ast.Assign) and is_whole(node.value):
+                names |= writes(*node.targets) | {
+                    name for t in node.targets for name in reads(t) if isinstance(t, ast.Subscript)
+                }
+            if isinstance(node, ast.Call) and called_name(node) == "append":
+                names |= reads(node.func) if any(map(is_whole, node.args)) else set()
+    # A name that is given less later, such as `x = x[:, :8]`, says nothing.
+    names -= {
+        name
+        for node in nodes
+        if isinstance(node, ast.Assign) and reads(node.value) & names and not is_whole(node.value)
+        for name in writes(*node.targets)
+    }
+    given = [n.value for n in nodes if isinstance(n, ast.Yield | ast.Return) and n.value]
+    return any(map(is_whole, given))
 
 
 def _stays_as_it_is(module: Module, call: ast.Call, entry: Routine) -> bool:
