@@ -74,6 +74,7 @@ def test_nothing_is_kept_that_may_not_fit(given):
     "script",
     [
         pytest.param(SCRIPT.replace("640 // 32", "50"), id="a number of steps that says nothing"),
+        pytest.param(SCRIPT.replace("640 // 32", "640 // 32 // 10"), id="a tenth of a round"),
         pytest.param(SCRIPT.replace("np.load(p)", "np.random.normal(3)"), id="it draws"),
     ],
 )
