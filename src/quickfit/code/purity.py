@@ -70,6 +70,7 @@ _UNSTEADY = frozenset(
         *("to_csv", "to_pickle", "to_parquet", "mimsave", "effect_noise", "DictWriter"),
         *("unlink", "mkdir", "rmdir", "rename", "touch", "write_text", "write_bytes", "cwd"),
         *("getctime", "getatime", "getmtime", "stat", "ImageGrab", "kmeans", "kmeans2", "at"),
+        *("exists", "isfile", "isdir", "lexists", "getsize"),
     )
 )  # fmt: skip
 # Methods that change the object they are called of.
@@ -95,6 +96,7 @@ _WRITING = frozenset(
         *("log", "info", "debug", "warning", "put", "get_nowait", "acquire", "release", "wait"),
         *("fit", "fit_transform", "train", "augment", "random_transform", "step", "reset", "next"),
         *("glob", "rglob", "iterdir", "iglob", "scandir", "listdir", "walk"),
+        *("exists", "is_file", "is_dir", "effect_spread"),
         *("execute", "commit", "recv", "send", "request", "urlopen", "emit", "callback", "render"),
     )
 )  # fmt: skip
@@ -109,7 +111,7 @@ READING_METHODS = frozenset(
         *("ravel", "flatten", "transpose", "squeeze", "mean", "std", "sum", "min", "max", "argmax"),
         *("argmin", "dot", "clip", "round", "any", "all", "take", "repeat", "swapaxes", "view"),
         *("getdata", "getpixel", "tobytes", "getbands", "lookup", "getextrema"),
-        *("joinpath", "with_suffix", "with_name", "exists", "is_file", "as_posix", "read_text"),
+        *("joinpath", "with_suffix", "with_name", "as_posix", "read_text"),
         *("read_bytes", "toarray", "todense", "to_numpy"),
         *("match", "search", "findall", "sub", "fullmatch", "finditer", "group", "groups", "span"),
         *("numpy", "isin", "iterrows", "itertuples", "head", "loc", "iloc", "at", "iat", "count"),
@@ -476,6 +478,12 @@ class Purity:
     def _is_kept_attribute(self, node: ast.Attribute) -> bool:
         """Tell whether `self.name` is set by `__init__` alone, and never changed."""
         for other in self._program.modules():
+            # Any attribute may be set by its name.
+            named = [call.args[1] for call in other.calls("setattr") if len(call.args) > 1]
+            if any(getattr(one, "value", node.attr) == node.attr for one in named):
+                return False
+            if other.calls("vars") or any(n.attr == "__dict__" for n in other.all(ast.Attribute)):
+                return False
             for method in other.all(ast.FunctionDef):
                 if method.name in ("__getattr__", "__getattribute__"):
                     return False

@@ -328,6 +328,25 @@ TRAPS = {
         above="cfg = make()\n" + callback("cfg.level = epoch"),
     ),
     "what the model says": reading("y = model.predict(x)\nx = x + y"),
+    "an attribute that is set by its name": reading(
+        "x = x * self.k",
+        init="self.k = 1",
+        more="def on_epoch_end(self):\n    setattr(self, 'k', 2)",
+    ),
+    "an attribute in the dictionary": reading(
+        "x = x * self.k",
+        init="self.k = 1",
+        more="def on_epoch_end(self):\n    self.__dict__.update(k=2)",
+    ),
+    "a file that may be there": body(
+        READ + 'return x * 2 if os.path.exists("hard") else x',
+        beside=callback('open("hard", "w").close()'),
+    ),
+    "a path that may be there": body(
+        READ + 'return x * 2 if Path("hard").exists() else x',
+        beside=callback('Path("hard").touch()'),
+    ),
+    "pixels that are spread": body("return np.asarray(Image.open(p).effect_spread(3))"),
     "an epoch of its own": reading(
         "x = x * self.epoch",
         init="self.epoch = 0",
