@@ -54,5 +54,5 @@ def test_the_notebook_runs_and_reports(tmp_path, monkeypatch):
     reports = [out.data["text/plain"] for out in outputs if "text/html" in out.get("data", {})]
     assert len(reports) == 3
     assert all("\nverdict  " in report for report in reports), outputs
-    assert "cell 2, line 8" in reports[0]  # the generator, in a cell that ran before
+    assert "cell 2, line 9" in reports[0]  # the generator, in a cell that ran before
     assert (tmp_path / "run.perfetto.json").exists()

@@ -19,6 +19,8 @@ CLASSES = {"cat": 20, "dog": 20}
 def part(monkeypatch):
     """Return modules of the benchmarks by name; they are forgotten after the test."""
     monkeypatch.syspath_prepend(BENCHMARKS)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "data"]:
+        monkeypatch.delitem(sys.modules, name)  # the tests have a folder of that name, too
     before = set(sys.modules)
     yield lambda name: importlib.import_module(f"data.{name}")
     for name in set(sys.modules) - before:

@@ -718,6 +718,7 @@ def is_diagnosed(path: Path) -> bool:
 NEEDS_MORE = {
     *("autotune-ram-growth", "host-ram-growth", "tensor-list-growth", "traced-graph-leak"),
     *("gpu-oom-fragmentation", "thermal-throttle", "labels-broadcast-in-loss"),
+    *("gpu-shared", "gpu-throttled"),
     *("model-rebuilt-in-loop", "open-files-growth", "cache-too-big"),
 }
 

@@ -269,12 +269,15 @@ class Look:
 def _look(signals: Signals) -> Look:
     row = [r for r in signals.process.rows("eager_ops") if r["loop"] == signals.loop.id][-1]
     window_s, at_s = float(row["window_s"] or 0.0), float(row["at_s"])
-    delay = _delay_between(signals, at_s - window_s, at_s)
+    delay = delay_between(signals, at_s - window_s, at_s)
     return Look(window_s * (1 - delay) / max(row["steps"], 1), delay)
 
 
-def _delay_between(signals: Signals, begin_s: float, end_s: float) -> float:
-    """Return for which share of a span the main thread was ready but had no core."""
+def delay_between(signals: Signals, begin_s: float, end_s: float) -> float:
+    """Return for which share of a span the main thread was ready but had no core.
+
+    Where the span has no readings at both ends, the share of the training stands for it.
+    """
     read = [
         (float(row["at_s"]), float(row["main_run_delay_s"]))
         for row in signals.process.rows("machine")

@@ -16,7 +16,7 @@ MOST_RELIEF = 0.2
 # What it likely takes, on the way from there to now in powers: up to 0.45 in nine of twelve runs
 # with a cache that was read (decision 0025). An input in Python also holds the lock.
 LIKELY_STRETCH, LIKELY_WITH_LOCK = 0.25, 0.5
-# What callbacks and saves take, likely and at best, without an input beside them that holds the lock.
+# What callbacks and saves take, likely and at best, beside no input that holds the lock.
 LIKELY_BESIDE, LEAST_BESIDE = 0.65, 0.3
 
 

@@ -5,6 +5,7 @@ import pytest
 from quickfit.causes.general.time_before_training import detect, fix
 from quickfit.diagnosis.engine import diagnose_recording
 from quickfit.findings import FixClass
+from quickfit.signals import Signals
 from whole_runs import IMPORT, Seen, whole_run
 
 from builders import HOT_LINE
@@ -36,6 +37,15 @@ def test_fires_at_the_line_that_takes_most():
 )
 def test_stays_silent_when_there_is(before, given):
     assert detect(whole_run(before=before, **given)) is None
+
+
+@pytest.mark.parametrize(("delay_share", "is_found"), [(0.0, True), (0.9, False)])
+def test_standing_in_line_for_a_core_is_no_work_of_the_script(delay_share, is_found):
+    signals = whole_run(before=(IMPORTS, Seen(4.0, HOT_LINE)))
+    rows = signals.recording.main.tables["machine"]
+    for row in rows:
+        row["main_run_delay_s"] = delay_share * (row["at_s"] - rows[0]["at_s"])
+    assert (detect(Signals(signals.recording)) is not None) == is_found
 
 
 def test_a_twentieth_is_told_when_it_is_over_a_minute():

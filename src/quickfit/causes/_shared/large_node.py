@@ -11,6 +11,7 @@ from quickfit.account.planned import planned_run_s, planned_weight
 from quickfit.code.lines import outermost_loop
 from quickfit.findings import AccountNode, Evidence, Finding, Gain, Location
 from quickfit.signals import Signals
+from quickfit.signals.compiling import delay_between
 
 # A node is reported from a tenth of the run on, and from a twentieth if that is over a minute.
 MIN_SHARE, LONG_SHARE, LONG_S = 0.10, 0.05, 60.0
@@ -164,6 +165,9 @@ def finding_around_training(
     if calls is not None and "calling" in normal:
         parts += _calls_in_loop_of(signals, parts[0], calls)
     largest = max(parts, key=lambda part: part.seconds)
+    # Standing in line for a core is no work of the script.
+    own = 1 - _delay_around(signals, name)
+    parts = [dataclasses.replace(part, low_s=part.low_s * own) for part in parts]
     line = line_evidence(largest)
     evidence = [
         share_evidence(signals, sum(part.seconds for part in parts)),
@@ -171,6 +175,17 @@ def finding_around_training(
         *([line] if line is not None else []),
     ]
     return finding_of_run(signals, parts, name, summary, largest.where, evidence)
+
+
+def _delay_around(signals: Signals, name: str) -> float:
+    """Return for which share of the time before or after training the script had no core."""
+    loops = [loop for loop in signals.loops if loop.trains] or [signals.loop]
+    at = [float(row["at_s"]) for row in signals.recorded_process.rows("machine")]
+    if not at:
+        return 0.0
+    if name == "before_training":
+        return delay_between(signals, at[0], min(loop.entered_s for loop in loops))
+    return delay_between(signals, max(loop.end_s for loop in loops), at[-1])
 
 
 def _calls_in_loop_of(
