@@ -90,6 +90,32 @@ def loop_around(text: str, line: int) -> Loop | None:
     return loops[-1] if loops else None
 
 
+# Fewer turns than this make no graph large.
+FEW_TURNS = 16
+
+
+def unrolled_loop(text: str, line: int) -> int | None:
+    """Return the line of the loop over a `range` around a line whose turns all do the same.
+
+    Not one that goes through layers (`self.blocks[i](x)`): each of them belongs into a graph.
+    """
+    loop = loop_around(text, line)
+    turns = loop.iter if isinstance(loop, ast.For) else None
+    if loop is None or not isinstance(turns, ast.Call):
+        return None
+    if called_name(turns) not in ("range", "trange"):
+        return None
+    count = turns.args[-1:]
+    if count and isinstance(count[0], ast.Constant) and _is_few(count[0].value):
+        return None
+    calls = [n for part in loop.body for n in ast.walk(part) if isinstance(n, ast.Call)]
+    return None if any(isinstance(n.func, ast.Subscript) for n in calls) else loop.lineno
+
+
+def _is_few(turns: object) -> bool:
+    return isinstance(turns, int) and turns < FEW_TURNS
+
+
 def outermost_loop(text: str, line: int) -> tuple[int, int]:
     """Return first and last line of the outermost loop around a line in its function.
 

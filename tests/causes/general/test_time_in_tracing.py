@@ -9,6 +9,8 @@ from quickfit.signals import Signals
 from traced_runs import traced_run
 from whole_runs import whole_run
 
+from builders import SCRIPT
+
 
 def traced(steps, kind_of="type", **given):
     """Return a loop with a trace of 0.4 s, of a tensor of another kind, in each of some steps."""
@@ -124,3 +126,60 @@ def test_what_each_model_needs_is_left_out(models, name, traces, is_validated, i
         tables["epochs"] = [{"loop": 10, "epoch": 0, **times}]
     again = Signals(signals.recording)
     assert (detect(again.about(again.loops[0])) is not None) == is_told
+
+
+LOOP_TEXT = """\
+@tf.function
+def step(x):
+    state = x
+    for turn in {over}:
+        state = state + 0.01 * {body}
+    return state
+
+
+for x in batches:
+    step(x)
+"""
+
+
+def unrolled(over="range(n)", body="dynamics(state)", operations=20_000, line=5):
+    """Return a loop whose first trace takes nine seconds, seen at one line all the time."""
+    text = LOOP_TEXT.format(over=over, body=body)
+    trace = {"step": 0, "seconds": 9.0, "ops": operations, "caller_line": 10}
+    signals = traced_run([trace], extra_s=9.0, text=text, steps=12)
+    tables = signals.recording.main.tables
+    (row,) = tables["traces"]
+    row["at_s"] = tables["steps"][0]["begin_s"] + 9.0
+    tables["frames"] = [
+        {"id": 1, "file": SCRIPT, "line": line, "function": "step", "is_user": 1},
+        {"id": 2, "file": SCRIPT, "line": 10, "function": "<module>", "is_user": 1},
+    ]
+    tables["stacks"] = [{"id": 1, "role": "main", "frames": [1, 2]}]
+    begin_s = tables["steps"][0]["begin_s"]
+    tables["samples"] = [
+        {"at_s": begin_s + 0.5 * n, "stack": 1, "loop": 1, "seen": 10} for n in range(1, 19)
+    ]
+    return Signals(signals.recording)
+
+
+def test_a_loop_that_is_unrolled_into_one_large_graph_is_named():
+    signals = unrolled()
+    finding = detect(signals)
+    assert finding.summary == "a Python loop is unrolled into a huge graph"
+    assert finding.where.line == 4
+    assert [each.value for each in finding.evidence[:1]] == [20_000]
+    assert "tf.range" in fix(finding, signals).example
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"operations": 900}, id="a small graph"),
+        pytest.param({"over": "range(8)"}, id="few turns"),
+        pytest.param({"over": "self.blocks"}, id="layers"),
+        pytest.param({"body": "blocks[turn](state)"}, id="layers by their number"),
+        pytest.param({"over": "tf.range(n)", "line": 3}, id="outside of the loop"),
+    ],
+)
+def test_one_trace_is_no_defect_of(given):
+    assert detect(unrolled(**given)) is None
