@@ -165,9 +165,9 @@ def finding_around_training(
     if calls is not None and "calling" in normal:
         parts += _calls_in_loop_of(signals, parts[0], calls)
     largest = max(parts, key=lambda part: part.seconds)
-    # Standing in line for a core is no work of the script.
-    own = 1 - _delay_around(signals, name)
-    parts = [dataclasses.replace(part, low_s=part.low_s * own) for part in parts]
+    # Standing in line for a core is no work of the script. The rest of the run is as much longer.
+    if sum(part.low_s for part in parts) * (1 - _delay_around(signals, name)) < ONCE_WORTH_S:
+        return None
     line = line_evidence(largest)
     evidence = [
         share_evidence(signals, sum(part.seconds for part in parts)),
