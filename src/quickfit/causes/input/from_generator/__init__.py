@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quickfit import units
 from quickfit.causes._cause import Cause, example, slowest_input_line, waiting, waits_for_input
 from quickfit.causes._shared.image_pipeline.generators import generator_to_dataset, installed_pillow
 from quickfit.causes._shared.own_example import IMAGE_LIBRARIES, own_image_fix, with_own_sizes
@@ -115,7 +116,7 @@ def detect(signals: Signals) -> Finding | None:
                 "in the generator per step",
                 busy_s,
                 "s",
-                f"{elements:.0f} elements of {busy_s / max(elements, 1.0) * 1e6:.0f} µs",
+                f"{elements:.0f} elements of {units.seconds(busy_s / max(elements, 1.0))}",
                 function_place(slowest, signals),
             ),
             Evidence(
