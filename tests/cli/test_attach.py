@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -73,7 +74,10 @@ def start(tmp_path):
         started.append(child)
         assert child.stdout.readline() == "ready\n"
         if waits_in:
-            eventually(lambda: _main_waits_in(child.pid) in waits_in, f"it waits in {waits_in}")
+            eventually(
+                lambda: _main_waits_in(child.pid) in waits_in and _all_wait(child.pid),
+                f"it waits in {waits_in}",
+            )
         return child
 
     yield begin
@@ -85,6 +89,12 @@ def start(tmp_path):
 def _main_waits_in(pid):
     looked = system.look(pid)
     return looked.process.waits_in if looked is not None else ""
+
+
+def _all_wait(pid):
+    """Tell whether no thread of a process is on its way to where it waits."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(file.read_text().rpartition(")")[2].split()[0] == "S" for file in threads)
 
 
 SLEEP = ("clock_nanosleep", "pselect6", "select")

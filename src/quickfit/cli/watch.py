@@ -43,7 +43,7 @@ def watch(
         ssh -L 8123:127.0.0.1:8123 THE_MACHINE
 
     It only reads what is recorded, at the lowest priority: the training is not slowed down, and a
-    page that nobody has open costs nothing.
+    page that is not open costs nothing.
     """
     from quickfit.launch.live import check_installed
 

@@ -15,8 +15,8 @@ Use instead:
     model.fit(x, y, epochs=500)  # on a cool card, at the power it was built for
 
 Fix class: show only. Clean fans, give the machine air, look at the power limit with
-`nvidia-smi -q -d PERFORMANCE,POWER`, and raise it with `sudo nvidia-smi -pl WATTS` where somebody
-lowered it.
+`nvidia-smi -q -d PERFORMANCE,POWER`, and raise it with `sudo nvidia-smi -pl WATTS` if it was
+lowered.
 
 When it is wrong: the highest clock is that of a card with little to do; under a full load many
 stay some percent below it, which does not count. A clock that was set lower on purpose is another

@@ -21,7 +21,7 @@ Fix class: repairs. The last layer computes in float32 then; it is small, and th
 fast as they are.
 
 When it is wrong: a softmax inside of a model, as attention has it, is left alone; so is an output
-that nobody is seen to train. Most trainings with such a layer end well,
+for which no training is seen. Most trainings with such a layer end well,
 because TensorFlow takes the logits in front of it where it can: it is a hint.
 """
 
