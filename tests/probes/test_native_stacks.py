@@ -201,6 +201,8 @@ def test_nothing_is_sampled_while_paused():
     code = """
 from quickfit.probes import native_stacks
 
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 native = native_stacks.start()
 native.watch(0.1, 0.005, is_paused=True)
 assert list(native.take()) == []
